@@ -29,9 +29,7 @@ class Regex(msgspec.Struct, frozen=True, tag="regex", tag_field="kind", forbid_u
     pattern: str
 
 
-class JsonSchema(
-    msgspec.Struct, frozen=True, tag="json_schema", tag_field="kind", forbid_unknown_fields=True
-):
+class JsonSchema(msgspec.Struct, frozen=True, tag="json_schema", tag_field="kind", forbid_unknown_fields=True):
     """One JSON value that meets `schema` (JSON text, characters unescaped; see `json_schema`).
 
     `whitespace` is what engines may put between JSON tokens: `compact` none, `flexible` a bounded amount. The oracle
@@ -75,11 +73,7 @@ def judge(constraint: Constraint, text: str) -> Verdict:
             return Verdict(True) if text in labels else Verdict(False, f"{text!r} is not one of the labels")
         case Regex(pattern=pattern):
             matched = re.fullmatch(pattern, text, re.ASCII) is not None
-            return (
-                Verdict(True)
-                if matched
-                else Verdict(False, f"the pattern does not match {text!r} as a whole")
-            )
+            return Verdict(True) if matched else Verdict(False, f"the pattern does not match {text!r} as a whole")
         case JsonSchema(schema=schema):
             from harness.json_validity import judge_json
 
@@ -87,11 +81,7 @@ def judge(constraint: Constraint, text: str) -> Verdict:
         case Grammar(ebnf=ebnf):
             from harness.grammar import derives
 
-            return (
-                Verdict(True)
-                if derives(ebnf, text)
-                else Verdict(False, f"the grammar does not derive {text!r}")
-            )
+            return Verdict(True) if derives(ebnf, text) else Verdict(False, f"the grammar does not derive {text!r}")
 
 
 def accepts(constraint: Constraint, text: str) -> bool:
@@ -140,14 +130,10 @@ _ESCAPES.pop("/")
 
 def _check_labels(labels: tuple[str, ...]) -> None:
     if not labels:
-        raise ConstraintError(
-            "labels: the list is empty", "at least one label", "name the labels of the task"
-        )
+        raise ConstraintError("labels: the list is empty", "at least one label", "name the labels of the task")
     bare = [label.strip() for label in labels]
     if empty := [label for label, stripped in zip(labels, bare, strict=True) if not stripped]:
-        raise ConstraintError(
-            f"labels: {empty[0]!r} is empty", "labels with text", "remove it or give it a name"
-        )
+        raise ConstraintError(f"labels: {empty[0]!r} is empty", "labels with text", "remove it or give it a name")
     if doubled := sorted({label for label in bare if bare.count(label) > 1}):
         raise ConstraintError(
             f"labels: {doubled[0]!r} stands more than once (white space at the ends does not count)",
@@ -168,6 +154,4 @@ def _check_regex(pattern: str) -> None:
     try:
         re.compile(pattern, re.ASCII)
     except re.error as error:
-        raise ConstraintError(
-            f"regex: {pattern!r} is not a regex: {error}", "Python's syntax", "mend it"
-        ) from None
+        raise ConstraintError(f"regex: {pattern!r} is not a regex: {error}", "Python's syntax", "mend it") from None

@@ -38,9 +38,7 @@ class Deployment(Protocol):
         """Answer one request. What is wrong with the request is a `Failure`; only a broken set-up raises
         (`harness.errors.DeploymentError`). Cancelling the call frees what the request held."""
 
-    async def score(
-        self, prompt_ids: Sequence[int], continuations_ids: Sequence[Sequence[int]]
-    ) -> tuple[Scores, ...]:
+    async def score(self, prompt_ids: Sequence[int], continuations_ids: Sequence[Sequence[int]]) -> tuple[Scores, ...]:
         """The unmasked log-probabilities of each continuation of one prompt, joined as ids. Raises `ValueError` for an
         empty continuation and `DeploymentError` where a value is missing."""
 

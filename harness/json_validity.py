@@ -26,9 +26,7 @@ Valid = Callable[[Any], bool]
 def check_schema(schema: str) -> None:
     """Raise `ConstraintError` for a schema that is not JSON, not a schema, or that no value can meet."""
     if not schema.strip():
-        raise ConstraintError(
-            "json_schema: the schema is empty", "a JSON schema", "write one, or use no constraint"
-        )
+        raise ConstraintError("json_schema: the schema is empty", "a JSON schema", "write one, or use no constraint")
     try:
         parsed = json.loads(schema)
     except json.JSONDecodeError as error:
@@ -38,17 +36,13 @@ def check_schema(schema: str) -> None:
             f"json_schema: found {parsed!r}", "an object, true or false", "write a JSON schema"
         ) from None
     if why := _unsatisfiable(parsed, "$"):
-        raise ConstraintError(
-            f"json_schema: unsatisfiable, {why}", "a schema that some value meets", "mend that part"
-        )
+        raise ConstraintError(f"json_schema: unsatisfiable, {why}", "a schema that some value meets", "mend that part")
     try:
         validator_for(parsed, default=jsonschema.Draft202012Validator).check_schema(parsed)
         _validators(schema)
     except (jsonschema.SchemaError, jsonschema_rs.ValidationError, ValueError) as error:
         message = str(error).splitlines()[0]
-        raise ConstraintError(
-            f"json_schema: not a schema: {message}", "a JSON schema", "mend that part"
-        ) from None
+        raise ConstraintError(f"json_schema: not a schema: {message}", "a JSON schema", "mend that part") from None
 
 
 def judge_json(schema: str, text: str) -> Verdict:
