@@ -13,13 +13,14 @@ class DeploymentInfo(msgspec.Struct, frozen=True):
     """What is known about a deployment; it goes into the manifest as it is, so it holds no secret.
 
     `fingerprint` names the weights and tokenizer: a run is only resumed, and two runs are only compared as the same
-    model, where it is equal. `stop_ids` are the tokens that end an answer. `width` is the number of logits, and
-    `context` the longest sequence, in tokens.
+    model, where it is equal. `tokenizer` is the folder or hub name that prompts are made with. `stop_ids` are the
+    tokens that end an answer. `width` is the number of logits, and `context` the longest sequence, in tokens.
     """
 
     name: str
     model: str
     fingerprint: str
+    tokenizer: str
     width: int
     context: int
     stop_ids: tuple[int, ...]

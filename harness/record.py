@@ -1,7 +1,7 @@
 """One request of an arm for one example, what came back, and how it was judged: a line of `records.jsonl`.
 
-Metrics read records and nothing else. `Record` is the whole line; `Slim` is the part that metrics read, decoded from the
-same line without its traces.
+Metrics read records and nothing else. `Record` is the whole line; `Slim` is the part that metrics read, decoded from
+the same line without its traces.
 """
 
 import os
@@ -16,9 +16,9 @@ from harness.request import Completion, Cost, Failure
 T = TypeVar("T")
 
 Outcome = Literal["valid", "invalid", "truncated", "stopped_early", "failed", "unsupported"]
-"""`valid`: the oracle accepts the text. `invalid`: it ended by itself and the oracle rejects it. `truncated`: the budget
-ended it. `stopped_early`: a stop string ended it. `failed`: no answer came back. `unsupported`: the engine cannot express
-the constraint, so nothing was asked."""
+"""`valid`: the oracle accepts the text. `invalid`: it ended by itself and the oracle rejects it. `truncated`: the
+budget ended it. `stopped_early`: a stop string ended it. `failed`: no answer came back. `unsupported`: the engine
+cannot express the constraint, so nothing was asked."""
 
 
 class Part(msgspec.Struct, frozen=True):
