@@ -7,7 +7,7 @@ difference is shown. Draft 2020-12 unless the schema names another with `$schema
 import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import jsonschema
 import jsonschema_rs
@@ -38,7 +38,7 @@ def check_schema(schema: str) -> None:
     if why := _unsatisfiable(parsed, "$"):
         raise ConstraintError(f"json_schema: unsatisfiable, {why}", "a schema that some value meets", "mend that part")
     try:
-        validator_for(parsed, default=jsonschema.Draft202012Validator).check_schema(parsed)
+        validator_for(parsed, default=jsonschema.Draft202012Validator).check_schema(cast(Any, parsed))
         _validators(schema)
     except (jsonschema.SchemaError, jsonschema_rs.ValidationError, ValueError) as error:
         message = str(error).splitlines()[0]

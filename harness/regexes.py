@@ -1,0 +1,192 @@
+"""The one regex subset that every engine takes, and the spelling of it that all engines read alike.
+
+In the subset: literals, escapes, classes (`[a-z]`, `[^"]`, `\\d \\w \\s` and their opposites, all ASCII), `.` (anything
+but a line feed), groups (their names mean nothing here), `|`, and `* + ? {m,n}`, greedy or lazy. Anchors (`^ $`, `\\A`,
+`\\Z`) are allowed at the outer ends, where a full match makes them mean nothing. Anything else (lookaround, back
+references, word boundaries, anchors inside, flags, atomic groups, possessive repeats) is `Unsupported` for every
+engine, because libraries drop, reject or misread it each in its own way.
+
+Python's own parser reads the pattern, so the tree means what `re.fullmatch(pattern, text, re.ASCII)` means.
+"""
+
+import re
+import re._constants as op  # type: ignore[import-not-found]
+import re._parser as parser  # type: ignore[import-not-found]
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from harness.errors import Unsupported
+from harness.expression import LAST, Chars, Concat, Either, Expression, Repeat, Rule, chars, concat, negated
+
+FLAGS = {re.IGNORECASE: "i", re.LOCALE: "L", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+START = (op.AT_BEGINNING, op.AT_BEGINNING_STRING)
+END = (op.AT_END, op.AT_END_STRING)
+
+DIGIT = chars([(0x30, 0x39)])
+SPACE = chars([(0x09, 0x0D), (0x20, 0x20)])
+WORD = chars([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
+CATEGORIES = {
+    op.CATEGORY_DIGIT: DIGIT,
+    op.CATEGORY_NOT_DIGIT: negated(DIGIT),
+    op.CATEGORY_SPACE: SPACE,
+    op.CATEGORY_NOT_SPACE: negated(SPACE),
+    op.CATEGORY_WORD: WORD,
+    op.CATEGORY_NOT_WORD: negated(WORD),
+}
+
+
+@lru_cache(maxsize=1024)
+def tree(pattern: str) -> Expression:
+    """What `pattern` matches as a whole. Raises `Unsupported` outside the subset; `pattern` is a regex of Python."""
+    parsed = parser.parse(pattern, re.ASCII)
+    if flags := "".join(letter for flag, letter in FLAGS.items() if parsed.state.flags & flag):
+        raise Unsupported(f"the flag (?{flags}) is outside the regex subset")
+    return _concat(list(parsed), first=True, last=True)
+
+
+@lru_cache(maxsize=1024)
+def portable(pattern: str) -> str:
+    """`pattern` in the spelling that every engine reads alike. Raises `Unsupported` outside the subset."""
+    return spell(tree(pattern))
+
+
+def spell(expression: Expression) -> str:
+    """A regex for a tree without rules. Raises `Unsupported` where nothing could match it."""
+    match expression:
+        case Chars(ranges=ranges):
+            return _spell_chars(ranges)
+        case Concat(items=items):
+            return "".join(f"({spell(item)})" if isinstance(item, Either) else spell(item) for item in items)
+        case Either(items=items):
+            return _spell_either(items)
+        case Repeat(item=item, least=least, most=most):
+            return _spell_repeat(item, least, most)
+        case Rule(name=name):
+            raise Unsupported(f"a regex cannot hold the rule {name!r}")
+
+
+def _spell_either(items: tuple[Expression, ...]) -> str:
+    """Some parsers take no empty alternative, so `a|` is written `(a)?`."""
+    filled = [text for text in (spell(item) for item in items) if text]
+    joined = "|".join(filled)
+    if len(filled) == len(items):
+        return joined
+    return f"({joined})?" if filled else ""
+
+
+def _spell_repeat(item: Expression, least: int, most: int | None) -> str:
+    inner = spell(item)
+    if not inner or most == 0:
+        return ""
+    body = inner if isinstance(item, Chars) else f"({inner})"
+    match least, most:
+        case 0, None:
+            return f"{body}*"
+        case 1, None:
+            return f"{body}+"
+        case _, None:
+            return f"{body}{{{least},}}"
+        case 0, 1:
+            return f"{body}?"
+        case 1, 1:
+            return f"({inner})"
+        case _ if least == most:
+            return f"{body}{{{least}}}"
+        case _:
+            return f"{body}{{{least},{most}}}"
+
+
+def _spell_chars(ranges: tuple[tuple[int, int], ...]) -> str:
+    if not ranges:
+        raise Unsupported("a character class that matches nothing")
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return _escaped(ranges[0][0], r"\.^$*+?{}[]|()")
+    if ranges[-1][1] == LAST and ranges[0] != (0, LAST):
+        left_out = negated(Chars(ranges)).ranges
+        if left_out:
+            return f"[^{_spell_ranges(left_out)}]"
+    return f"[{_spell_ranges(ranges)}]"
+
+
+def _spell_ranges(ranges: Iterable[tuple[int, int]]) -> str:
+    special = r"\^[]-"
+    return "".join(
+        _escaped(low, special) + ("" if low == high else ("-" if high > low + 1 else "") + _escaped(high, special))
+        for low, high in ranges
+    )
+
+
+def _escaped(code: int, special: str) -> str:
+    character = chr(code)
+    if character in special:
+        return "\\" + character
+    if named := {"\n": r"\n", "\r": r"\r", "\t": r"\t"}.get(character):
+        return named
+    return f"\\x{code:02x}" if code < 0x20 or code == 0x7F else character
+
+
+def _concat(items: list[tuple[Any, Any]], first: bool, last: bool) -> Expression:
+    """`first` and `last` say whether the sequence begins and ends with the text, so that anchors mean nothing there."""
+    while first and items and items[0][0] is op.AT and items[0][1] in START:
+        items = items[1:]
+    while last and items and items[-1][0] is op.AT and items[-1][1] in END:
+        items = items[:-1]
+    ends = len(items) - 1
+    return concat(*(_one(*item, first and i == 0, last and i == ends) for i, item in enumerate(items)))
+
+
+def _one(kind: Any, value: Any, first: bool, last: bool) -> Expression:
+    if kind is op.LITERAL:
+        return chars([(value, value)])
+    if kind is op.NOT_LITERAL:
+        return negated(chars([(value, value)]))
+    if kind is op.ANY:
+        return negated(chars([(0x0A, 0x0A)]))
+    if kind is op.IN:
+        return _class(value)
+    if kind is op.BRANCH:
+        return Either(tuple(_concat(list(branch), first, last) for branch in value[1]))
+    if kind is op.SUBPATTERN:
+        return _group(value, first, last)
+    if kind in (op.MAX_REPEAT, op.MIN_REPEAT):
+        least, most, item = value
+        inner = _concat(list(item), first=False, last=False)
+        return Repeat(inner, int(least), None if most is op.MAXREPEAT else int(most))
+    raise Unsupported(_reason(kind, value))
+
+
+def _group(value: tuple[Any, int, int, Any], first: bool, last: bool) -> Expression:
+    _, added, removed, items = value
+    if added or removed:
+        raise Unsupported("flags inside a group are outside the regex subset")
+    return _concat(list(items), first, last)
+
+
+def _class(members: list[tuple[Any, Any]]) -> Chars:
+    inverse = members[0][0] is op.NEGATE
+    pairs: list[tuple[int, int]] = []
+    for kind, value in members[1:] if inverse else members:
+        if kind is op.LITERAL:
+            pairs.append((value, value))
+        elif kind is op.RANGE:
+            pairs.append(value)
+        else:
+            pairs.extend(CATEGORIES[value].ranges)
+    return negated(chars(pairs)) if inverse else chars(pairs)
+
+
+def _reason(kind: Any, value: Any) -> str:
+    if kind is op.AT and value in (op.AT_BOUNDARY, op.AT_NON_BOUNDARY):
+        return "word boundaries (\\b, \\B) are outside the regex subset"
+    named = {
+        op.AT: "an anchor inside the pattern is",
+        op.ASSERT: "lookaround is",
+        op.ASSERT_NOT: "lookaround is",
+        op.FAILURE: "lookaround is",
+        op.GROUPREF: "back references are",
+        op.GROUPREF_EXISTS: "conditional groups are",
+        op.ATOMIC_GROUP: "atomic groups are",
+        op.POSSESSIVE_REPEAT: "possessive repeats are",
+    }
+    return f"{named.get(kind, str(kind) + ' is')} outside the regex subset"
