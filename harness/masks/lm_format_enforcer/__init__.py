@@ -1,0 +1,79 @@
+"""lm-format-enforcer (https://github.com/noamgat/lm-format-enforcer): character-level parsers in Python.
+
+It takes labels, regexes and JSON schemas, and parsers that users write. Its own loop (`TokenEnforcer`) keeps a state for
+every history of tokens and its table needs an integration that does not import under transformers 5; here its parsers are
+walked over a table made from the vocabulary's bytes. What may be said stays the library's answer.
+"""
+
+from importlib.metadata import version
+
+import numpy as np
+
+from harness.constraint import Constraint
+from harness.mask import Automaton, Compiler, Mask, Matcher
+from harness.masks.lm_format_enforcer.parsers import parser
+from harness.masks.lm_format_enforcer.states import Machine
+from harness.masks.lm_format_enforcer.table import Table, read
+from harness.masks.stopping import Ends, Stopping
+from harness.vocabulary import Vocabulary
+
+
+class Engine:
+    """lm-format-enforcer as a `harness.mask.MaskEngine`."""
+
+    name = "lm_format_enforcer"
+    releases_lock = False
+
+    def version(self) -> str:
+        return version("lm-format-enforcer")
+
+    def compiler(self, vocabulary: Vocabulary) -> Compiler:
+        return _Compiler(vocabulary)
+
+
+class _Compiler:
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._table = Table(vocabulary)
+        self._ends = Ends(vocabulary)
+
+    def compile(self, constraint: Constraint) -> Automaton:
+        alphabet = self._table.alphabet
+        return _Automaton(Machine(self._table, alphabet, parser(constraint, alphabet)), self._ends)
+
+
+class _Automaton:
+    def __init__(self, machine: Machine, ends: Ends) -> None:
+        self._machine = machine
+        self._ends = ends
+
+    def matcher(self) -> Matcher:
+        return Stopping(_Text(self._machine), self._ends)
+
+
+class _Text:
+    """One sequence: the state after its whole characters, and the bytes that begin the next."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._state = machine.start
+        self._begun = b""
+
+    def fill(self, mask: Mask) -> None:
+        np.copyto(mask, self._machine.mask(self._state, self._begun))
+
+    def take(self, token: int) -> bool:
+        data = self._machine.table.vocabulary.tokens[token] or b""
+        piece = read(self._begun + data)
+        if piece is None:
+            return False
+        state = self._machine.run(self._state, piece[0])
+        if state is None or not self._machine.begins(state, piece[1]):
+            return False
+        self._state, self._begun = state, piece[1]
+        return True
+
+    def complete(self) -> bool:
+        return self._state.complete and not self._begun
+
+
+ENGINE = Engine()
