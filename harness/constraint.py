@@ -107,7 +107,8 @@ def check(constraint: Constraint) -> None:
 
 
 def is_trivial(constraint: Constraint) -> bool:
-    """Whether every JSON value meets the constraint (the schema `{}` or `true`): it is then reported as no constraint."""
+    """Whether every JSON value meets the constraint (the schema `{}` or `true`): it is then reported as no
+    constraint."""
     return isinstance(constraint, JsonSchema) and json.loads(constraint.schema) in ({}, True)
 
 

@@ -1,7 +1,7 @@
 """The judge of JSON answers: two independent validators of JSON Schema, with formats checked.
 
-jsonschema (Python) and jsonschema-rs (Rust) both have to accept. Where they differ the answer is not called valid and the
-difference is shown. Draft 2020-12 unless the schema names another with `$schema`.
+jsonschema (Python) and jsonschema-rs (Rust) both have to accept. Where they differ the answer is not called valid and
+the difference is shown. Draft 2020-12 unless the schema names another with `$schema`.
 """
 
 import json

@@ -27,7 +27,11 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One part of an answer to be generated. `constraint` is None for a free part, whatever the method is."""
+    """One part of an answer to be generated. `constraint` is None for a free part, whatever the method is.
+
+    `cache` names the requests that may share the work on common prompt prefixes: a deployment reuses a prefix only
+    among requests with the same name, so that no arm runs on what another arm has warmed.
+    """
 
     id: str
     example: str
@@ -35,6 +39,7 @@ class Request(msgspec.Struct, frozen=True):
     constraint: Constraint | None
     method: Method
     sampling: Sampling
+    cache: str = ""
 
 
 class Trace(msgspec.Struct, frozen=True):

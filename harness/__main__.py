@@ -1,0 +1,50 @@
+"""The command line: `python -m harness run|report|compare|preflight|masks`. Heavy libraries load only when used."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+EPILOG = """
+examples:
+  python -m harness run task=intents
+  python -m harness run task=extraction 'method=[none,native,async]' deployment.model=/models/mine
+  python -m harness run -m task=intents,extraction load.concurrency=1,8
+  python -m harness run folder=results/runs/OLD ...      go on with a run that was stopped
+  python -m harness report results/runs/OLD              make its reports again
+  python -m harness compare results/runs/A results/runs/B
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status: 0 well, 2 a set-up that is refused, 3 requests failed, 130 stopped."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parsed, rest = _parser().parse_known_args(given[:1])
+    from harness.commands import compare, masks, preflight, report, run
+    from harness.errors import HarnessError
+
+    command = {"run": run, "report": report, "compare": compare, "preflight": preflight, "masks": masks}[parsed.command]
+    try:
+        return command([*rest, *given[1:]])
+    except HarnessError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; every record so far is kept", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m harness",
+        description="Compare ways to constrain a language model's output.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=["run", "report", "compare", "preflight", "masks"], help="what to do")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path.cwd()))
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""What each command does, in the order it does it."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import ConfigError
+
+if TYPE_CHECKING:
+    from harness.config import Config
+
+FAILED = 3
+"""Exit status of a run in which requests failed (`allow_failures=true` makes it 0)."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """`run [overrides]`: one run, or with `-m` a sweep and one report over it."""
+    from harness.config import with_hydra
+
+    return with_hydra(_run_one, list(arguments))
+
+
+def _run_one(config: "Config") -> int:
+    from harness.config import plan_of
+    from harness.experiment import run as run_plan
+    from harness.report.write import terminal_table, write_reports
+
+    plan = plan_of(config)
+    _say(f"{plan.task.name}: {len(plan.task.rows.rows)} examples, arms {', '.join(config.arms)} -> {plan.folder}")
+    folder = run_plan(plan)
+    paths = write_reports(folder)
+    print(terminal_table(paths.summary))
+    print(f"report: {paths.html}")
+    failed = sum(counts.failed for counts in paths.summary.counts.values())
+    if failed and not config.allow_failures:
+        _say(f"{failed} requests failed: see the report (allow_failures=true accepts that)")
+        return FAILED
+    return 0
+
+
+def report(arguments: Sequence[str]) -> int:
+    """`report RUN [RUN...]`: make the reports of runs again from their records."""
+    from harness.report.write import terminal_table, write_reports
+
+    for folder in _folders(arguments, 1):
+        paths = write_reports(folder)
+        print(terminal_table(paths.summary))
+        print(f"report: {paths.html}")
+    return 0
+
+
+def compare(arguments: Sequence[str]) -> int:
+    """`compare RUN RUN [RUN...]`: pair runs by example."""
+    from harness.report.compare import write_comparison
+
+    print(f"report: {write_comparison(_folders(arguments, 2), Path.cwd())}")
+    return 0
+
+
+def preflight(arguments: Sequence[str]) -> int:
+    """`preflight [overrides]`: only the checks that a run makes first, as a table."""
+    raise ConfigError("preflight: not there yet", "", "")
+
+
+def masks(arguments: Sequence[str]) -> int:
+    """`masks [overrides]`: the mask benchmark, without a model."""
+    raise ConfigError("masks: not there yet", "", "")
+
+
+def _folders(arguments: Sequence[str], least: int) -> list[Path]:
+    folders = [Path(argument).resolve() for argument in arguments]
+    if len(folders) < least:
+        raise ConfigError(f"{len(folders)} folders given", f"at least {least}", "name run folders")
+    if missing := next((folder for folder in folders if not (folder / "records.jsonl").is_file()), None):
+        raise ConfigError(f"{missing}: no records.jsonl", "the folder of a run", "mend the path")
+    return folders
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

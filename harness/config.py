@@ -1,0 +1,132 @@
+"""From Hydra to frozen objects: the only module that knows Hydra.
+
+The composed config becomes plain values at once, then a `Config`, decoded strictly: an unknown key or a wrong type is a
+`ConfigError` that names its path.
+"""
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hydra
+import msgspec
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from harness.dataset import PROJECT
+from harness.deployments.embedded.config import Embedded
+from harness.errors import ConfigError, HarnessError
+from harness.experiment import Plan
+from harness.load import Load
+from harness.method import Method, arm_name
+from harness.task import TaskConfig, resolve
+
+CONFIGS = PROJECT / "configs"
+REFUSED = 2
+"""Exit status of a set-up that is refused."""
+
+DeploymentConfig = Embedded
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A run as the config files write it; see configs/config.yaml. `method` holds an arm under each key."""
+
+    task: TaskConfig
+    method: dict[str, Method]
+    deployment: DeploymentConfig
+    load: Load
+    folder: str
+    seed: int = 0
+    block: int = 16
+    warmup: int = 2
+    allow_failures: bool = False
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms in order."""
+        return tuple(arm_name(method) for method in self.method.values())
+
+
+def decode(plain: Any) -> Config:
+    """The config of plain values. Raises `ConfigError` naming the path of what is wrong."""
+    try:
+        config = msgspec.convert(plain, Config, strict=True)
+    except msgspec.ValidationError as error:
+        found, path = _where(str(error))
+        raise ConfigError(f"{path}: {found}", "see configs/", "mend this key") from None
+    _check(config)
+    return config
+
+
+def plan_of(config: Config) -> Plan:
+    """Everything read and checked that needs no model."""
+    return Plan(
+        task=resolve(config.task, config.seed),
+        methods=tuple(config.method.values()),
+        deployment=config.deployment,
+        load=config.load,
+        seed=config.seed,
+        block=config.block,
+        warmup=config.warmup,
+        folder=Path(config.folder).resolve(),
+        config=msgspec.to_builtins(config),
+    )
+
+
+def with_hydra(job: Callable[[Config], int], arguments: list[str]) -> int:
+    """Run `job` as Hydra says: once, or once for every point of a sweep (`-m`). A point of a sweep that is refused does
+    not stop the others. Returns the worst exit status."""
+    worst = 0
+
+    def one(composed: DictConfig) -> int:
+        nonlocal worst
+        try:
+            status = job(decode(_plain(composed)))
+        except HarnessError as error:
+            print(f"error: {error}", file=sys.stderr)
+            status = REFUSED
+        worst = max(worst, status)
+        return status
+
+    sys.argv = ["python -m harness run", *arguments]
+    hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="config")(one)()
+    return worst
+
+
+class CombineReports(Callback):
+    """After a sweep: one report over all its runs."""
+
+    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
+        from harness.report.combined import combine
+
+        print(f"report: {combine(Path(config.hydra.sweep.dir))}", flush=True)
+
+
+def _plain(composed: DictConfig) -> Any:
+    try:
+        return OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        found = str(error).splitlines()[0]
+        fix = "give the key a value, or write a literal ${ as \\${"
+        raise ConfigError(f"config: {found}", "keys that have values", fix) from None
+
+
+def _where(message: str) -> tuple[str, str]:
+    match = re.fullmatch(r"(.*?)(?: - at `(.*)`)?", message, re.DOTALL)
+    assert match is not None
+    path = (match.group(2) or "$").replace("[...]", ".*").removeprefix("$").removeprefix(".")
+    return match.group(1), path or "config"
+
+
+def _check(config: Config) -> None:
+    names = config.arms
+    if not names:
+        raise ConfigError("method: none given", "at least one", "e.g. 'method=[none,native]'")
+    if doubled := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"method: two arms are {doubled!r}", "arms that differ", "drop one or give it another engine")
+    if config.block < 1 or config.warmup < 0:
+        found = f"block={config.block}, warmup={config.warmup}"
+        raise ConfigError(found, "block of at least 1, warmup of at least 0", "mend them")

@@ -1,0 +1,124 @@
+"""What a run was (config, versions, model, data, seed, machine, git state), and whether its folder may be resumed."""
+
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+from harness import __version__
+from harness.dataset import PROJECT
+from harness.deployment import DeploymentInfo
+from harness.errors import ResumeError
+
+PACKAGES = (
+    *("torch", "transformers", "tokenizers", "datasets", "numpy", "hydra-core", "httpx", "msgspec", "sglang"),
+    *("lm-format-enforcer", "llguidance", "xgrammar", "outlines", "outlines-core", "jsonschema", "jsonschema-rs"),
+)
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """`identity` is equal exactly for runs whose records may stand in one file: same examples, prompts, arms, sampling,
+    model. `notes` are rules that were applied and a reader should know. `sessions` are the processes that wrote the
+    records, each with its start (instant) and command."""
+
+    identity: str
+    task: str
+    arms: tuple[str, ...]
+    seed: int
+    config: dict[str, Any]
+    deployment: DeploymentInfo
+    data_digest: str
+    examples: int
+    unlabelled: int
+    notes: tuple[str, ...]
+    versions: dict[str, str]
+    machine: dict[str, Any]
+    git: dict[str, Any]
+    sessions: tuple[dict[str, Any], ...]
+    startup_s: dict[str, float] = {}
+    preflight: tuple[dict[str, Any], ...] = ()
+
+
+def identity(config: dict[str, Any], deployment: DeploymentInfo, data_digest: str) -> str:
+    """SHA-256 (16 hex digits) of everything that decides what an answer is. The folder, and how fast or in what order
+    things are asked, do not."""
+    free = {"folder", "allow_failures", "block", "progress", "name", "where_defaults"}
+    decisive = {key: value for key, value in config.items() if key not in free}
+    content = msgspec.json.encode([decisive, deployment.fingerprint, deployment.name, data_digest], order="sorted")
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def check_resume(path: Path, wanted: str) -> Manifest | None:
+    """The manifest of a folder that may be resumed; None where it is new. Raises `ResumeError` for another set-up."""
+    if not path.exists():
+        return None
+    found = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    if found.identity != wanted:
+        raise ResumeError(
+            f"folder {path.parent}: it holds a run with another set-up (identity {found.identity}, now {wanted})",
+            "the same config, examples and model as before",
+            "give another folder, or repeat the first command (it stands in manifest.json)",
+        )
+    return found
+
+
+def write(path: Path, manifest: Manifest) -> None:
+    """Write atomically."""
+    draft = path.with_suffix(".tmp")
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+    draft.replace(path)
+
+
+def versions() -> dict[str, str]:
+    """The versions of what the numbers depend on; packages that are not installed are left out."""
+    found = {"python": platform.python_version(), "harness": __version__}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores, memory and system."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def git_state() -> dict[str, Any]:
+    """Commit of the harness and whether files differ from it; empty where it is not a checkout."""
+    commit = _git("rev-parse", "HEAD")
+    return {"commit": commit, "changed": bool(_git("status", "--porcelain"))} if commit else {}
+
+
+def session(started_s: float) -> dict[str, Any]:
+    """This process, as the manifest keeps it."""
+    return {"started_s": started_s, "command": " ".join(sys.argv[1:])}
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=PROJECT, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
