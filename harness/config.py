@@ -84,7 +84,7 @@ def with_hydra(job: Callable[[Config], int], arguments: list[str]) -> int:
     def one(composed: DictConfig) -> int:
         nonlocal worst
         try:
-            status = job(decode(_plain(composed)))
+            status = job(decode(plain(composed)))
         except HarnessError as error:
             print(f"error: {error}", file=sys.stderr)
             status = REFUSED
@@ -105,7 +105,9 @@ class CombineReports(Callback):
         print(f"report: {combine(Path(config.hydra.sweep.dir))}", flush=True)
 
 
-def _plain(composed: DictConfig) -> Any:
+def plain(composed: DictConfig) -> Any:
+    """The composed config as plain values. Raises `ConfigError` for a missing value or an interpolation that leads
+    nowhere."""
     try:
         return OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:

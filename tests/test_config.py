@@ -1,0 +1,119 @@
+"""From the command line to frozen objects."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+
+from harness.config import CONFIGS, Config, decode, plain
+from harness.constraint import Labels
+from harness.errors import ConfigError, HarnessError
+from harness.method import AsyncProcessor, Native, Processor, Unconstrained
+from harness.task import LabelsSpec, resolve
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _compose(*overrides: str) -> Config:
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        return decode(plain(compose("config", ["folder=somewhere", *overrides])))
+
+
+def test_the_default_is_four_arms_on_the_embedded_model() -> None:
+    config = _compose()
+    assert config.arms == ("none", "native/llguidance", "processor/lm_format_enforcer", "async/lm_format_enforcer")
+
+
+def test_method_selects_arms() -> None:
+    assert [type(m) for m in _compose("method=[none,async]").method.values()] == [Unconstrained, AsyncProcessor]
+    assert [type(m) for m in _compose("method=native").method.values()] == [Native]
+
+
+def test_any_engine_can_be_set_for_any_method() -> None:
+    config = _compose("method.native.engine=xgrammar", "method.async.engine=llguidance")
+    assert config.arms == ("none", "native/xgrammar", "processor/lm_format_enforcer", "async/llguidance")
+
+
+def test_an_own_callable_names_its_arm() -> None:
+    config = _compose("method=processor", "method.processor.call=my.module:factory")
+    assert config.arms == ("processor/my.module:factory",)
+    assert isinstance(config.method["processor"], Processor)
+
+
+def test_a_second_arm_of_one_method_can_be_added() -> None:
+    config = _compose("method=[native]", "+method.other={kind: native, engine: xgrammar}")
+    assert config.arms == ("native/llguidance", "native/xgrammar")
+
+
+def test_labels_on_the_command_line_come_through_as_they_are() -> None:
+    """BC-42."""
+    written = ["yes, maybe", "a=b", "[O]", "null", "1e3", "true", "it's"]
+    quoted = ",".join(f'"{label}"' for label in written)
+    config = _compose(f"task.constraint.labels=[{quoted}]", "task.constraint.file=null")
+    assert isinstance(config.task.constraint, LabelsSpec)
+    assert config.task.constraint.labels == tuple(written)
+
+
+def test_an_interpolation_in_a_label_is_refused_and_not_resolved_to_something_else() -> None:
+    """BC-42."""
+    with pytest.raises(ConfigError, match="x"):
+        _compose('task.constraint.labels=["${x}"]')
+
+
+@pytest.mark.parametrize("label", ["null", "1e3", "true", "12"])
+def test_a_label_that_is_not_text_is_refused(label: str) -> None:
+    """BC-42: never str() of what YAML made of it."""
+    with pytest.raises(ConfigError, match=r"task\.constraint\.labels"):
+        _compose(f"task.constraint.labels=[{label},yes]", "task.constraint.file=null")
+
+
+def test_labels_from_a_file_are_checked_the_same_way(tmp_path: Path) -> None:
+    """BC-42."""
+    (tmp_path / "labels.json").write_text('["no", null]')
+    config = _compose(f"task.constraint.file={tmp_path}/labels.json")
+    with pytest.raises(ConfigError, match="None is not text"):
+        resolve(config.task, 0)
+    (tmp_path / "labels.json").write_text('["no", "on", "null"]')
+    (tmp_path / "rows.jsonl").write_text('{"text": "x", "label": "null"}\n')
+    data = f"task.data={{path: {tmp_path}/rows.jsonl, gold: label}}"
+    config = _compose(f"task.constraint.file={tmp_path}/labels.json", "~task.data", f"+{data}")
+    assert set(resolve(config.task, 0).constraints.values()) == {Labels(("no", "on", "null"))}
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("+typo=1", "typo"),
+        ("+task.typo=1", r"task.*typo"),
+        ("block=many", "block"),
+        ("block=0", "block=0"),
+        ("task.temperature=hot", "task.temperature"),
+        ("method.async.workers=two", "workers"),
+        ("task.scorer.kind=magic", "task.scorer"),
+        ("load.concurrency=1.5", "load.concurrency"),
+        ("deployment.dtype=[1]", "deployment.dtype"),
+    ],
+)
+def test_a_wrong_key_or_type_is_an_error_that_names_its_path(override: str, words: str) -> None:
+    with pytest.raises(HarnessError, match=words):
+        _compose(override)
+
+
+def test_two_arms_with_one_name_are_refused() -> None:
+    with pytest.raises(ConfigError, match="native/llguidance"):
+        _compose("+method.again={kind: native}")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs" / "experiment").glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_experiment_composes_with_every_task(path: Path) -> None:
+    for task in ("intents", "extraction", "word_problems"):
+        assert _compose(f"experiment={path.stem}", f"task={task}").task.name == task
+
+
+def test_the_config_comes_back_from_its_plain_values() -> None:
+    import msgspec
+
+    config = _compose()
+    again: Any = msgspec.to_builtins(config)
+    assert decode(again) == config
