@@ -27,13 +27,17 @@ if TYPE_CHECKING:
     import torch
 
     LogitsProcessor = Callable[[list[int], torch.Tensor], torch.Tensor]
-    AsyncLogitsProcessor = Callable[[list[int]], AsyncGenerator[torch.Tensor, torch.Tensor]]
+    AsyncLogitsProcessor = Callable[[list[int]], AsyncGenerator[torch.Tensor | None, torch.Tensor]]
+    ProcessorFactory = Callable[[Constraint, Vocabulary], LogitsProcessor]
+    AsyncProcessorFactory = Callable[[Constraint, Vocabulary], AsyncLogitsProcessor]
 
 Factory = Callable[[Constraint, Vocabulary], Any]
 
 
 def load_factory(call: str) -> Factory:
-    """The factory that `call` (`package.module:name`) names; the working folder is searched too. Raises `ConfigError`."""
+    """The factory that `call` (`package.module:name`) names; the working folder is searched too.
+
+    Raises `ConfigError`."""
     module_name, _, name = call.partition(":")
     if not module_name or not name:
         raise ConfigError(f"call: {call!r}", "package.module:factory", "name the module and the factory in it")

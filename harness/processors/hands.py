@@ -1,0 +1,122 @@
+"""How a worker is started and ended: as a process, which can be killed, or as a thread, which costs less."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from typing import Protocol
+
+from harness.processors.channel import LoopEnd, WorkerEnd
+from harness.processors.segment import Segment, create
+
+BOOTSTRAP = """\
+import json, sys
+sys.path[:], fds = json.loads(sys.argv[1])
+from harness.processors.worker import main
+main(*fds)
+"""
+EXIT_S = 0.5
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
+
+
+class Hands(Protocol):
+    """A running worker and what it shares with the decoding loop."""
+
+    @property
+    def end(self) -> LoopEnd: ...
+
+    @property
+    def segment(self) -> Segment: ...
+
+    def death(self) -> str | None:
+        """How the worker ended; None while it runs."""
+
+    def drop(self, grace_s: float) -> None:
+        """End the worker, by force after `grace_s` seconds, and free what it shared. Dropping twice is allowed."""
+
+
+class Process:
+    """A worker process. It gets this process's import path, no signals from the terminal, and the ends of three files:
+    the channel, the rows, and a pipe that closes when this process is gone."""
+
+    def __init__(self, row_bytes: int) -> None:
+        ours, theirs = socket.socketpair()
+        life, self._life = os.pipe()
+        self.end = LoopEnd(ours)
+        self.segment = create(row_bytes)
+        with theirs:
+            self._process = _start(theirs.fileno(), self.segment.fileno(), life)
+        self._dropped = False
+        os.close(life)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def death(self) -> str | None:
+        if self.end.closed:  # its exit code follows at once, if it has ended
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(EXIT_S)
+        code = self._process.poll()
+        if code is None:
+            return "closed its channel" if self.end.closed else None
+        return f"exited with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+
+    def drop(self, grace_s: float) -> None:
+        if self._dropped:
+            return
+        self._dropped = True
+        self.end.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(grace_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        os.close(self._life)
+        self.segment.close()
+
+
+class Thread:
+    """A worker thread of this process, for engines that release the interpreter lock. It cannot be killed: one that
+    hangs is left behind, with its memory, and ends when it comes back."""
+
+    def __init__(self, row_bytes: int) -> None:
+        ours, theirs = socket.socketpair()
+        self.end = LoopEnd(ours)
+        self.segment = create(row_bytes)
+        rows = os.dup(self.segment.fileno())
+        self._thread = threading.Thread(target=_serve, args=(WorkerEnd(theirs), rows), daemon=True)
+        self._thread.start()
+        self._dropped = False
+
+    def death(self) -> str | None:
+        return "closed its channel" if self.end.closed else None
+
+    def drop(self, grace_s: float) -> None:
+        if not self._dropped:
+            self._dropped = True
+            self.end.close()
+            self._thread.join(grace_s)
+            self.segment.close()
+
+
+def _start(channel: int, segment: int, life: int) -> "subprocess.Popen[bytes]":
+    fds = (channel, segment, life)
+    path = [entry or os.getcwd() for entry in sys.path]
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", BOOTSTRAP, json.dumps([path, fds])],
+        stdin=subprocess.DEVNULL,
+        pass_fds=fds,
+        process_group=0,
+        env=os.environ | ONE_THREAD,
+    )
+
+
+def _serve(end: WorkerEnd, segment_fd: int) -> None:
+    from harness.processors.worker import serve
+
+    serve(end, segment_fd)
