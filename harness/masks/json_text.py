@@ -90,19 +90,20 @@ def _escaped(content: Expression) -> Expression:
 
 def _escaped_character(ranges: Ranges) -> Expression:
     meant = Chars(ranges)
-    plain = _both(meant, PLAIN)
-    short = [literal("\\" + letter) for code, letter in SHORT.items() if _both(meant, chars([(code, code)])).ranges]
+    plain = both(meant, PLAIN)
+    short = [literal("\\" + letter) for code, letter in SHORT.items() if both(meant, chars([(code, code)])).ranges]
     return either([plain, *short])
 
 
-def _both(first: Chars, second: Chars) -> Chars:
+def both(first: Chars, second: Chars) -> Chars:
+    """One character out of both."""
     return negated(chars((*negated(first).ranges, *negated(second).ranges)))
 
 
 def _other_than(names: tuple[str, ...]) -> Expression:
     """Any plain text but `names`, character by character: it leaves them all, or ends or goes on where none does."""
     firsts = sorted({name[0] for name in names if name})
-    leaves = concat(_both(PLAIN, negated(chars((ord(c), ord(c)) for c in firsts))), Repeat(PLAIN, 0, None))
+    leaves = concat(both(PLAIN, negated(chars((ord(c), ord(c)) for c in firsts))), Repeat(PLAIN, 0, None))
     follows = [concat(literal(c), _other_than(tuple(n[1:] for n in names if n[:1] == c))) for c in firsts]
     ends = [] if "" in names else [Concat(())]
     return Either((*ends, leaves, *follows))

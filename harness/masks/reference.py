@@ -40,9 +40,20 @@ class Engine:
 class Node:
     """A place in the tree of all tokens: the bytes that go on from here, and the tokens that end here."""
 
+    __slots__ = ("children", "tokens")
+
     def __init__(self) -> None:
         self.children: dict[int, Node] = {}
         self.tokens: list[int] = []
+
+    def add(self, spelling: bytes, token: int) -> None:
+        """Let `token` end where `spelling` leads from here."""
+        node = self
+        for byte in spelling:
+            if byte not in node.children:
+                node.children[byte] = Node()
+            node = node.children[byte]
+        node.tokens.append(token)
 
 
 Place = tuple[State, bytes]
@@ -55,10 +66,7 @@ class _Compiler:
         self._ends = Ends(vocabulary)
         self._root = Node()
         for token in self._ends.spelling:
-            node = self._root
-            for byte in vocabulary.tokens[token] or b"":
-                node = node.children.setdefault(byte, Node())
-            node.tokens.append(token)
+            self._root.add(vocabulary.tokens[token] or b"", token)
 
     def compile(self, constraint: Constraint) -> Automaton:
         return _Automaton(Derivatives(_rules(constraint)), self._vocabulary, self._ends, self._root)
