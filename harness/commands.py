@@ -24,11 +24,12 @@ def run(arguments: Sequence[str]) -> int:
 def _run_one(config: "Config") -> int:
     from harness.config import plan_of
     from harness.experiment import run as run_plan
-    from harness.report.write import terminal_table, write_reports
 
     plan = plan_of(config)
     _say(f"{plan.task.name}: {len(plan.task.rows.rows)} examples, arms {', '.join(config.arms)} -> {plan.folder}")
     folder = run_plan(plan)
+    from harness.report.write import terminal_table, write_reports
+
     paths = write_reports(folder)
     print(terminal_table(paths.summary))
     print(f"report: {paths.html}")
@@ -37,6 +38,15 @@ def _run_one(config: "Config") -> int:
         _say(f"{failed} requests failed: see the report (allow_failures=true accepts that)")
         return FAILED
     return 0
+
+
+def finish_sweep(folder: Path) -> None:
+    """After a sweep: the table of each of its runs, and one report over all of them."""
+    from harness.report.write import write_combined
+
+    runs = sorted(path.parent for path in folder.glob("*/records.jsonl"))
+    if runs:
+        print(f"report: {write_combined(runs, folder)}", flush=True)
 
 
 def report(arguments: Sequence[str]) -> int:

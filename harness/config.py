@@ -100,9 +100,9 @@ class CombineReports(Callback):
     """After a sweep: one report over all its runs."""
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
-        from harness.report.combined import combine
+        from harness.commands import finish_sweep
 
-        print(f"report: {combine(Path(config.hydra.sweep.dir))}", flush=True)
+        finish_sweep(Path(config.hydra.sweep.dir))
 
 
 def plain(composed: DictConfig) -> Any:
