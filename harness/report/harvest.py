@@ -1,0 +1,65 @@
+"""One pass over `records.jsonl` that feeds everything a report is made of: the metrics, the Parquet file, the reasons
+of failures, and where the records of each example stand.
+
+A record is decoded once, without its traces; memory grows by little more than a hundred bytes a record.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from harness.record import Outcome, Slim
+from harness.report.interest import Sighting, sighting
+from harness.report.parquet import RecordTable
+
+REASONS = 2000
+"""How many different reasons are kept apart; a run with more of them has messages that never repeat."""
+LONGEST = 200
+
+
+class Line(Slim, frozen=True, kw_only=True):
+    """A record without its traces."""
+
+    text: str
+    answer: msgspec.Raw
+    gold: msgspec.Raw
+    reason: str
+
+
+class Harvest:
+    """Collects while the records pass by; `lines` may be iterated once."""
+
+    def __init__(self, path: Path, table: RecordTable) -> None:
+        self._path, self._table = path, table
+        self.sightings: dict[str, Sighting] = {}
+        self.reasons: Counter[tuple[str, Outcome, str]] = Counter()
+
+    def lines(self) -> Iterator[Slim]:
+        """Every whole record, in file order. A torn last line (a killed run) is left out."""
+        decoder, place = msgspec.json.Decoder(Line), 0
+        with self._path.open("rb") as file:
+            for raw in file:
+                if raw.endswith(b"\n"):
+                    line = decoder.decode(raw)
+                    self._take(line, place)
+                    yield line
+                place += len(raw)
+
+    def _take(self, line: Line, place: int) -> None:
+        self._table.add(line)
+        text = hash(line.text)
+        if (seen := self.sightings.get(line.example)) is None:
+            self.sightings[line.example] = sighting(place, text, line.right, line.outcome)
+        else:
+            seen.add(place, text, line.right, line.outcome)
+        if line.outcome in ("failed", "unsupported"):
+            self._count(line)
+
+    def _count(self, line: Line) -> None:
+        key = (line.arm, line.outcome, line.reason[:LONGEST])
+        if key in self.reasons or len(self.reasons) < REASONS:
+            self.reasons[key] += 1
+        else:
+            self.reasons[line.arm, line.outcome, "other reasons"] += 1

@@ -1,0 +1,87 @@
+"""`records.parquet`: the records as flat columns, for whoever wants to compute something else.
+
+One row a record, in file order, without traces. Answers are JSON text; a missing value is null. Costs are the columns
+`forward_s` to `rows`; units are in the names.
+"""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.record import Slim
+from harness.request import Cost
+
+BATCH = 20_000
+
+
+class Flat(Protocol):
+    """A record as this table takes it: the fields of `Slim`, and `text`, `answer`, `gold` (JSON) and `reason`."""
+
+    @property
+    def cost(self) -> Cost: ...
+
+
+_STRING, _FLOAT, _INT, _BOOL = pa.string(), pa.float64(), pa.int64(), pa.bool_()
+_COST = {"forward_s": _FLOAT, "mask_s": _FLOAT, "wait_s": _FLOAT, "apply_s": _FLOAT, "compile_s": _FLOAT}
+_COST_COLUMNS = _COST | {"steps": _INT, "rows": _FLOAT}
+_JSON_COLUMNS = ("answer", "gold")
+_TEXT_COLUMNS = ("text", *_JSON_COLUMNS, "reason")
+_TYPES = {
+    "block": _INT, "session": _INT, "right": _BOOL, "trivial": _BOOL, "tokens": _INT, "prompt_tokens": _INT,
+    "cached_tokens": _INT, "attempts": _INT, "arm": _STRING, "example": _STRING, "cluster": _STRING, "outcome": _STRING,
+    "flags": pa.list_(_STRING),
+}  # fmt: skip
+_SLIM_COLUMNS = tuple(name for name in Slim.__struct_fields__ if name != "cost")
+SCHEMA = pa.schema(
+    [
+        *((name, _TYPES.get(name, _FLOAT)) for name in _SLIM_COLUMNS),
+        *_COST_COLUMNS.items(),
+        *((name, _STRING) for name in _TEXT_COLUMNS),
+    ]
+)
+
+
+class RecordTable:
+    """Writes rows in batches; the file appears whole when the table is closed without an error."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._draft = path, path.with_suffix(".parquet.tmp")
+        self._rows: list[Any] = []
+
+    def __enter__(self) -> Self:
+        self._writer = pq.ParquetWriter(self._draft, SCHEMA, compression="zstd")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._flush()
+        self._writer.close()
+        if kind is None:
+            self._draft.replace(self._path)
+        else:
+            self._draft.unlink()
+
+    def add(self, row: Flat) -> None:
+        """Append one record."""
+        self._rows.append(row)
+        if len(self._rows) >= BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        rows, costs = self._rows, [row.cost for row in self._rows]
+        columns = [[getattr(row, name) for row in rows] for name in _SLIM_COLUMNS]
+        columns += [[getattr(cost, name) for cost in costs] for name in _COST_COLUMNS]
+        columns += [_texts(name, rows) for name in _TEXT_COLUMNS]
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)]
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA))
+        self._rows = []
+
+
+def _texts(name: str, rows: list[Any]) -> list[Any]:
+    values = [getattr(row, name) for row in rows]
+    return [None if bytes(value) == b"null" else bytes(value) for value in values] if name in _JSON_COLUMNS else values

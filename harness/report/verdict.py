@@ -1,0 +1,142 @@
+"""What can be concluded from a run, and what cannot, in plain sentences.
+
+A difference is stated only where its Holm-adjusted p is below 0.05; where none is, the sentence says so and gives the
+smallest difference that this many observations would have shown. Point estimates alone are never ranked.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from harness.metrics.names import NAMES
+from harness.metrics.pairs import Pair
+from harness.metrics.summary import Summary
+from harness.report import numbers
+from harness.report.comparisons import Group, is_established, lower_groups, size, undecided
+
+SUBJECTS = {
+    "accuracy": "right more often than",
+    "score": "given more credit than",
+    "validity": "valid more often than",
+    "tokens_per_s": "faster, in tokens/s, than",
+}
+"""The metrics a verdict speaks of, in order, and how it says that one arm has more."""
+LISTED = 4
+"""Arms written out in one sentence, and sentences about one metric; charts and tables hold all."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """`lead` is the first thing to read; `established` and `open` are what can and cannot be said; `cautions` are what
+    else a reader must know before believing either."""
+
+    lead: str
+    established: tuple[str, ...]
+    open: tuple[str, ...]
+    cautions: tuple[str, ...]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All of it, in order."""
+        return (self.lead, *self.established, *self.open, *self.cautions)
+
+
+def verdict(summary: Summary) -> Verdict:
+    """The verdict on a run."""
+    about = {metric: pairs for metric in SUBJECTS if (pairs := _of(summary, metric))}
+    if [p.value for p in about.get("score", ())] == [p.value for p in about.get("accuracy", ())]:
+        about.pop("score", None)
+    order = tuple(summary.arms)
+    established = tuple(sentence for metric, pairs in about.items() for sentence in _established(metric, pairs, order))
+    unknown = tuple(
+        _open(metric, pairs, order) for metric, pairs in about.items() if not all(map(is_established, pairs))
+    )
+    return Verdict(_lead(summary, about), established, unknown, (*_cautions(summary), *summary.notes))
+
+
+def listing(names: Sequence[str], end: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`; from the fifth on only how many more."""
+    shown = list(names[:LISTED]) + ([f"{len(names) - LISTED} more"] if len(names) > LISTED else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {end} {shown[-1]}"
+
+
+def _of(summary: Summary, metric: str) -> tuple[Pair, ...]:
+    return tuple(pair for pair in summary.pairs if pair.metric == metric and pair.value is not None)
+
+
+def _lead(summary: Summary, about: Mapping[str, Sequence[Pair]]) -> str:
+    if len(summary.arms) < 2:
+        return "One arm alone: its numbers stand with their intervals, and there is nothing to compare it with."
+    order, named = tuple(summary.arms), {"accuracy": "Accuracy", "tokens_per_s": "Throughput"}
+    parts = [
+        f"{name}: {_lead_part(metric, about[metric], order)}." for metric, name in named.items() if metric in about
+    ]
+    return " ".join(parts) or "No two arms share examples with right answers, or whole blocks: none can be compared."
+
+
+def _lead_part(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> str:
+    groups = lower_groups(pairs, order)
+    if not groups:
+        return "no difference is established"
+    first, rest = groups[0], sum(len(group.pairs) for group in groups[1:])
+    more = f" (and {rest} more established)" if rest else ""
+    verb = "is" if len(first.pairs) == 1 else "are"
+    return f"{listing([pair.arm for pair in first.pairs])} {verb} {SUBJECTS[metric]} {first.lower}{more}"
+
+
+def _established(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> list[str]:
+    groups = lower_groups(pairs, order)
+    sentences = [_finding(metric, group) for group in groups[:LISTED]]
+    if rest := sum(len(group.pairs) for group in groups[LISTED:]):
+        sentences.append(f"{rest} more differences in {NAMES[metric].title} are in the table of paired comparisons.")
+    return sentences
+
+
+def _finding(metric: str, group: Group) -> str:
+    """What is established about one arm: which ones have more than it, and by how much."""
+    by = [f"{pair.arm} {size(pair, pair.value)} ({_interval(pair)})" for pair in group.pairs]
+    worst = max(pair.p_holm or 0.0 for pair in group.pairs)
+    which = "largest " if len(by) > 1 and worst >= 0.001 else ""
+    return f"{_capital(SUBJECTS[metric])} {group.lower}: {listing(by)}; {which}Holm-adjusted {numbers.p_value(worst)}."
+
+
+def _interval(pair: Pair) -> str:
+    if pair.low is None or pair.high is None:
+        return "no interval"
+    write = numbers.significant if pair.kind == "ratio" else numbers.points
+    return f"{write(pair.low)} to {write(pair.high)}"
+
+
+def _open(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> str:
+    """What is not established about a metric, and the smallest difference that would have been."""
+    unknown = [pair for pair in pairs if not is_established(pair)]
+    return (
+        f"{_capital(NAMES[metric].title)}: no difference is established {_between(unknown, order)}. {_power(unknown)}"
+    )
+
+
+def _between(pairs: Sequence[Pair], order: Sequence[str]) -> str:
+    if (arms := undecided(pairs, order)) is not None:
+        return f"between {listing(arms)}"
+    return f"between {listing([f'{pair.arm} and {pair.against}' for pair in pairs], 'nor between')}"
+
+
+def _power(pairs: Sequence[Pair]) -> str:
+    known = [pair for pair in pairs if pair.mdd is not None]
+    if not known:
+        return "How small a difference would have shown cannot be said."
+    worst = max(known, key=lambda pair: pair.mdd or 0.0)
+    unit = "block" if worst.test == "blocks" else "example"
+    shows = f"a true difference of {size(worst, worst.mdd).lstrip('+')} shows in 80% of such runs"
+    return f"Tested alone on {numbers.plural(worst.n, unit)}, {shows}; smaller ones can be there unseen."
+
+
+def _cautions(summary: Summary) -> list[str]:
+    lost = {arm: counts.failed + counts.unsupported for arm, counts in summary.counts.items()}
+    named = [f"{arm} {n:,} of {summary.counts[arm].n:,}" for arm, n in lost.items() if n]
+    if not named:
+        return []
+    return [f"Requests that failed or could not be expressed, left out of accuracy: {listing(named)}."]
+
+
+def _capital(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]
