@@ -5,6 +5,8 @@ the difference is shown. Draft 2020-12 unless the schema names another with `$sc
 """
 
 import json
+import math
+import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NoReturn, cast
@@ -47,12 +49,16 @@ def check_schema(schema: str) -> None:
 
 def judge_json(schema: str, text: str) -> Verdict:
     """Whether `text` is one JSON value that both validators accept."""
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except (json.JSONDecodeError, RecursionError, ValueError) as error:
-        return Verdict(False, f"not JSON: {error}")
     python, rust, unchecked = _validators(schema)
-    first, second = python(value), rust(value)
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        first, second = python(value), rust(value)
+    except UnicodeEncodeError:
+        return Verdict(False, "a string holds half a surrogate pair")
+    except RecursionError:
+        return Verdict(False, "nested too deeply to be judged")
+    except ValueError as error:
+        return Verdict(False, f"not JSON: {error}")
     if first != second:
         return Verdict(
             False,
@@ -104,6 +110,12 @@ def _unsatisfiable(schema: object, path: str) -> str:
             if why := _unsatisfiable(properties.get(name, {}), f"{path}.properties.{name}"):
                 return why
     return ""
+
+
+def _finite(text: str) -> float:
+    """A number that no double holds stands as the largest one: it is a number, and beyond any bound."""
+    value = float(text)
+    return math.copysign(sys.float_info.max, value) if math.isinf(value) else value
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -56,5 +56,5 @@ def _code(code: int) -> str:
     """Letters and digits as they are, everything else by its number."""
     character = chr(code)
     if code < 0x80:
-        return character if character.isalnum() else f"\\x{code:02x}"
+        return character if character.isalnum() else f"\\u{code:04x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
