@@ -11,14 +11,11 @@ from harness.processors import masker_for
 from harness.request import Request, Sampling
 
 METHODS = [
-    Processor("reference"),
-    AsyncProcessor("reference"),
-    AsyncProcessor("reference", workers=2),
-    AsyncProcessor("llguidance"),
+    Processor("lm_format_enforcer"),
+    AsyncProcessor("lm_format_enforcer"),
     AsyncProcessor("llguidance", workers=3),
-    Processor("llguidance"),
-    Processor(call="user_processors:masking"),
-    AsyncProcessor(call="user_processors:async_masking"),
+    Processor(call="user_factories:masking"),
+    AsyncProcessor(call="user_factories:async_masking"),
 ]
 CONSTRAINTS: tuple[Constraint, ...] = (
     Labels(("no", "no evidence", "no evidence found")),
@@ -61,7 +58,7 @@ def requests(count: int, method) -> list[Request]:
 
 
 def test_every_method_says_what_the_engine_says_in_the_loop_itself(masker, method):
-    used = engine(method.engine if method.call is None else "reference")
+    used = engine(method.engine if method.call is None else "llguidance")
     loop = Loop(masker)
     asked = requests(12, method)
     loop.run(*asked)
@@ -105,7 +102,7 @@ def test_answers_do_not_depend_on_who_shares_the_batch(masker, method):
 
 
 def test_a_compiled_constraint_is_not_compiled_again():
-    masker = masker_for(AsyncProcessor("reference"), VOCABULARY)
+    masker = masker_for(AsyncProcessor("user_engines:FAULTY"), VOCABULARY)
     loop = Loop(masker)
     loop.open(labelled("first", "yes", "no"), labelled("second", "yes", "no"))
     assert masker.compile_s("first") > 0.0
@@ -114,7 +111,7 @@ def test_a_compiled_constraint_is_not_compiled_again():
 
 
 def test_the_first_async_mask_is_made_without_being_asked_for():
-    masker = masker_for(AsyncProcessor("reference"), VOCABULARY)
+    masker = masker_for(AsyncProcessor("user_engines:FAULTY"), VOCABULARY)
     loop = Loop(masker)
     loop.open(labelled("r", "yes", "no"))
     answer = loop.step(ahead=False)["r"]
@@ -128,4 +125,12 @@ def test_a_constraint_that_the_engine_cannot_express_is_unsupported_with_the_rea
     loop.run(labelled("r", "compile refuses"))
     assert loop.failures["r"].failure == "unsupported"
     assert loop.failures["r"].message == "no such thing here"
+    masker.stop()
+
+
+def test_workers_share_requests_and_say_the_same():
+    masker = masker_for(AsyncProcessor("user_engines:FAULTY", workers=2), VOCABULARY)
+    loop = Loop(masker)
+    texts = [("abcab" * 3)[: n + 1] for n in range(15)]
+    assert list(loop.run(*(labelled(f"r{n}", text) for n, text in enumerate(texts))).values()) == texts
     masker.stop()

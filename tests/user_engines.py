@@ -6,15 +6,18 @@ import signal
 import sys
 import time
 
+import numpy as np
+
 from harness.constraint import Constraint, Labels
 from harness.errors import Unsupported
-from harness.mask import Automaton, Compiler, Mask, MaskEngine, Matcher
-from harness.masks import engine
+from harness.mask import Automaton, Compiler, Mask, MaskEngine, Matcher, allow
+from harness.masks.stopping import Ends, Stopping
 from harness.vocabulary import Vocabulary
 
 
 class Faulty:
-    """The reference, except where the first label names a deed: compiling or filling then does that."""
+    """Takes labels. Where the first label is a place and a deed ("compile raises", "fill hangs"), compiling, or making
+    the mask after two tokens, does that."""
 
     name = "faulty"
     releases_lock = False
@@ -26,47 +29,64 @@ class Faulty:
         return _Compiler(vocabulary)
 
 
+class Impatient(Faulty):
+    """The same in a thread."""
+
+    releases_lock = True
+
+
 class _Compiler:
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._sound = engine("reference").compiler(vocabulary)
+        self._vocabulary = vocabulary
+        self._ends = Ends(vocabulary)
 
     def compile(self, constraint: Constraint) -> Automaton:
-        assert isinstance(constraint, Labels)
+        if not isinstance(constraint, Labels):
+            raise Unsupported("only labels")
         place, _, deed = constraint.labels[0].partition(" ")
         if place == "compile":
             _do(deed)
-        sound = self._sound.compile(constraint)
-        return _Automaton(sound, deed if place == "fill" else "")
+        return _Automaton(constraint.labels, deed if place == "fill" else "", self._vocabulary, self._ends)
 
 
 class _Automaton:
-    def __init__(self, sound: Automaton, deed: str) -> None:
-        self._sound = sound
+    def __init__(self, labels: tuple[str, ...], deed: str, vocabulary: Vocabulary, ends: Ends) -> None:
+        self._labels = [label.encode() for label in labels]
         self._deed = deed
+        self._vocabulary = vocabulary
+        self._ends = ends
 
     def matcher(self) -> Matcher:
-        return _Matcher(self._sound.matcher(), self._deed)
+        return Stopping(_Spelt(self._labels, self._deed, self._vocabulary), self._ends)
 
 
-class _Matcher:
-    def __init__(self, sound: Matcher, deed: str) -> None:
-        self._sound = sound
+class _Spelt:
+    """What is spelt so far, and the tokens that go on towards a label."""
+
+    def __init__(self, labels: list[bytes], deed: str, vocabulary: Vocabulary) -> None:
+        self._labels = labels
         self._deed = deed
-        self._said = 0
+        self._vocabulary = vocabulary
+        self._said: list[int] = []
 
     def fill(self, mask: Mask) -> None:
-        if self._said == 2:
+        mask[:] = 0
+        if len(self._said) == 2:
             _do(self._deed)
-        self._sound.fill(mask)
-        if self._deed == "nothing":
-            mask[:] = 0
+        if self._deed != "forbids all":
+            allow(mask, np.array([i for i in range(len(self._vocabulary.tokens)) if self._fits(i)], dtype=np.int64))
 
-    def advance(self, token: int) -> None:
-        self._said += 1
-        self._sound.advance(token)
+    def take(self, token: int) -> bool:
+        if fits := self._fits(token):
+            self._said.append(token)
+        return fits
 
-    def finished(self) -> bool:
-        return self._sound.finished()
+    def complete(self) -> bool:
+        return self._vocabulary.bytes_of(self._said) in self._labels and self._deed != "forbids all"
+
+    def _fits(self, token: int) -> bool:
+        spelt = self._vocabulary.bytes_of([*self._said, token])
+        return any(label.startswith(spelt) for label in self._labels)
 
 
 def _do(deed: str) -> None:
@@ -85,18 +105,12 @@ def _do(deed: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         case "hangs":
             time.sleep(3600)
-        case "closes its channel":
-            os.closerange(3, 256)
-        case "dies unseen":
-            _die_later()
-
-
-def _die_later() -> None:
-    """A child ends this process soon, when it is busy with nobody's sequence."""
-    if os.fork() == 0:
-        time.sleep(0.2)
-        os.kill(os.getppid(), signal.SIGKILL)
-        os._exit(0)
+        case "naps":
+            time.sleep(3)
+        case "spins":
+            while True:
+                pass
 
 
 FAULTY: MaskEngine = Faulty()
+IMPATIENT: MaskEngine = Impatient()

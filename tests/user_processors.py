@@ -14,14 +14,14 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, ClassVar
 
 import torch
+from user_engines import FAULTY
 
 from harness.constraint import Constraint, Labels
-from harness.masks import engine
 from harness.processors.engine_processor import async_processor_factory, processor_factory
 from harness.vocabulary import Vocabulary
 
-masking = processor_factory(engine("reference"))
-async_masking = async_processor_factory(engine("reference"))
+masking = processor_factory(FAULTY)
+async_masking = async_processor_factory(FAULTY)
 
 
 def keep(logits: torch.Tensor, *tokens: int) -> torch.Tensor:

@@ -191,7 +191,11 @@ class Seat:
             return
         live = self._live()
         waiting = [s for s in live if self._waits(s)]
-        self.hands = self._begin()
+        try:
+            self.hands = self._begin()
+        except OSError as error:  # no process, memory or file left for another worker
+            self._refuse(Refused(f"{reason}, and no other can be started: {error}", "", ""))
+            return
         for sequence in live:
             self._open(sequence)
         if self._rewrites:

@@ -4,6 +4,7 @@ The memory is a file without a name, so nothing is left behind, however either s
 for. A row holds a mask or a row of logits; who may write to it follows from the messages.
 """
 
+import contextlib
 import mmap
 import os
 import tempfile
@@ -32,9 +33,7 @@ class Segment:
     def __init__(self, fd: int, row_bytes: int) -> None:
         self._fd = fd
         self._row_bytes = row_bytes
-        self._map = mmap.mmap(fd, os.fstat(fd).st_size)
-        self._key = memoryview(self._map)[0:8].cast("q")
-        self._since = memoryview(self._map)[8:16].cast("d")
+        self._look()
 
     def fileno(self) -> int:
         return self._fd
@@ -62,12 +61,25 @@ class Segment:
 
     def close(self) -> None:
         """Close the file; the memory goes with the last view of it."""
+        self._look_away()
         os.close(self._fd)
 
     def _grow(self, size: int) -> None:
         if os.fstat(self._fd).st_size < size:
             os.ftruncate(self._fd, HEADER + 2 * (size - HEADER))
+        self._look_away()
+        self._look()
+
+    def _look(self) -> None:
         self._map = mmap.mmap(self._fd, os.fstat(self._fd).st_size)
+        self._key = memoryview(self._map)[0:8].cast("q")
+        self._since = memoryview(self._map)[8:16].cast("d")
+
+    def _look_away(self) -> None:
+        self._key.release()
+        self._since.release()
+        with contextlib.suppress(BufferError):  # a view is still in use, and keeps the memory until it goes
+            self._map.close()
 
 
 def create(row_bytes: int) -> Segment:

@@ -74,8 +74,8 @@ def _work(setup: Setup, end: WorkerEnd, segment: Segment) -> Callable[[], None]:
         case EngineWork(engine=name):
             desk: Desk = Masks(engine(name), setup.vocabulary, segment)
         case CallWork(call=call):
-            _one_torch_thread()
             factory = load_factory(call)
+            _one_torch_thread()
             if setup.ahead:
                 from harness.processors.turns import Turns
 
