@@ -7,32 +7,28 @@ from harness.method import AsyncProcessor, Processor
 from harness.processors import masker_for
 from harness.processors.masker import Rewritten
 
+METHODS = [Processor(call="user_processors:faulty"), AsyncProcessor(call="user_processors:async_faulty")]
 
-@pytest.fixture
+
+@pytest.fixture(scope="module", params=METHODS, ids=["processor", "async"])
 def masker(request):
     masker = masker_for(request.param, VOCABULARY)
     yield masker
     masker.stop()
 
 
-FORCING = [Processor(call="user_processors:forcing"), AsyncProcessor(call="user_processors:async_forcing")]
-COUNTING = [Processor(call="user_processors:Counting"), AsyncProcessor(call="user_processors:Closing")]
-
-
-@pytest.mark.parametrize("masker", FORCING, ids=["processor", "async"], indirect=True)
 def test_a_processor_that_goes_by_its_history_forces_its_sequence_at_concurrency_20(masker):
     """BC-34."""
     texts = [("abcab" * 3)[: n + 1] for n in range(20)]
     loop = Loop(masker)
-    said = loop.run(*(labelled(f"r{n}", text) for n, text in enumerate(texts)))
+    said = loop.run(*(labelled(f"r{n}", "forces", text) for n, text in enumerate(texts)))
     assert list(said.values()) == texts
 
 
-@pytest.mark.parametrize("masker", FORCING[1:], ids=["async"], indirect=True)
-def test_an_async_processor_is_right_when_the_loop_tells_late_that_a_step_begins(masker):
+def test_a_processor_is_right_when_the_loop_tells_late_that_a_step_begins(masker):
     """BC-34."""
     loop = Loop(masker)
-    loop.open(*(labelled(f"r{n}", "abcabcabc") for n in range(3)))
+    loop.open(*(labelled(f"r{n}", "forces", "abcabcabc") for n in range(3)))
     step = 0
     while loop.running:
         loop.step(ahead=step % 3 == 0)
@@ -40,33 +36,36 @@ def test_an_async_processor_is_right_when_the_loop_tells_late_that_a_step_begins
     assert [loop.text(f"r{n}") for n in range(3)] == ["abcabcabc"] * 3
 
 
-@pytest.mark.parametrize("masker", COUNTING, ids=["processor", "async"], indirect=True)
 def test_nothing_of_a_request_lives_on_in_the_worker_after_its_end(masker):
     """BC-35: the processors here leave only the token that is the number of live states."""
     loop = Loop(masker)
-    loop.run(*(labelled(f"r{n}", "x") for n in range(10)))
-    loop.open(labelled("cancelled", "x"))
+    loop.run(*(labelled(f"r{n}", "counts") for n in range(10)))
+    loop.open(labelled("cancelled", "counts"))
     loop.step()
     loop.cancel("cancelled")
-    loop.run(labelled("alone", "x"))
+    loop.run(labelled("alone", "counts"))
     assert set(loop.said["r0"]) == {10}
     assert set(loop.said["alone"]) == {1}
 
 
-@pytest.mark.parametrize("masker", COUNTING[:1], ids=["processor"], indirect=True)
 def test_new_logits_come_with_the_time_that_making_them_took(masker):
     loop = Loop(masker)
-    loop.open(labelled("r", "x"))
-    answer = loop.step()["r"]
+    loop.open(labelled("timed", "counts"))
+    answer = loop.step()["timed"]
+    loop.cancel("timed")
     assert isinstance(answer, Rewritten)
     assert answer.mask_s > 0.0
 
 
-@pytest.mark.parametrize("masker", FORCING[:1], ids=["processor"], indirect=True)
 def test_a_request_can_be_opened_again_under_its_old_name_and_closed_twice(masker):
     loop = Loop(masker)
-    assert loop.run(labelled("r", "abc")) == {"r": "abc"}
-    masker.close("r")
-    assert loop.run(labelled("r", "ca")) == {"r": "ca"}
+    assert loop.run(labelled("twice", "forces", "abc")) == {"twice": "abc"}
+    masker.close("twice")
+    assert loop.run(labelled("twice", "forces", "ca")) == {"twice": "ca"}
+
+
+def test_two_requests_of_one_name_are_a_mistake_of_the_caller(masker):
+    masker.open(labelled("same", "forces", "a"))
     with pytest.raises(ValueError, match="is open already"):
-        loop.open(labelled("r", "a"), labelled("r", "a"))
+        masker.open(labelled("same", "forces", "a"))
+    masker.close("same")

@@ -43,6 +43,10 @@ def faulty(constraint: Constraint, vocabulary: Vocabulary) -> Callable[[list[int
             return None  # type: ignore[return-value]
         case "factory hangs":
             time.sleep(3600)
+        case "forces":
+            return forcing(constraint, vocabulary)
+        case "counts":
+            return Counting()
     deed = DEEDS.get(constraint.labels[0])
     return deed or masking(constraint, vocabulary)
 
@@ -114,9 +118,9 @@ DEEDS: dict[str, Callable[[list[int], torch.Tensor], Any]] = {
 
 
 def forcing(constraint: Constraint, vocabulary: Vocabulary) -> Callable[[list[int], torch.Tensor], torch.Tensor]:
-    """Spells the first label letter by letter, then stops, as its history says."""
+    """Spells the second label letter by letter, then stops, as its history says."""
     assert isinstance(constraint, Labels)
-    path = [*(vocabulary.tokens.index(letter.encode()) for letter in constraint.labels[0]), *vocabulary.stop_ids]
+    path = [*(vocabulary.tokens.index(letter.encode()) for letter in constraint.labels[1]), *vocabulary.stop_ids]
     return lambda inputs, logits: keep(logits, path[len(inputs)])
 
 
@@ -138,7 +142,7 @@ class Counting:
 
     live: ClassVar["weakref.WeakSet[Counting]"] = weakref.WeakSet()
 
-    def __init__(self, constraint: Constraint, vocabulary: Vocabulary) -> None:
+    def __init__(self) -> None:
         self.live.add(self)
 
     def __call__(self, inputs: list[int], logits: torch.Tensor) -> torch.Tensor:
@@ -148,6 +152,11 @@ class Counting:
 def async_faulty(constraint: Constraint, vocabulary: Vocabulary) -> Any:
     """An async processor that does what the first label says, and one that masks where it says nothing special."""
     assert isinstance(constraint, Labels)
+    match constraint.labels[0]:
+        case "forces":
+            return async_forcing(constraint, vocabulary)
+        case "counts":
+            return Closing()
     return ASYNC_DEEDS.get(constraint.labels[0]) or async_masking(constraint, vocabulary)
 
 
@@ -236,9 +245,6 @@ class Closing:
     """An async processor that counts the generators that are open and leaves only the token of that number."""
 
     open = 0
-
-    def __init__(self, constraint: Constraint, vocabulary: Vocabulary) -> None:
-        pass
 
     async def __call__(self, inputs: list[int]) -> AsyncGenerator[Any, Any]:
         Closing.open += 1
