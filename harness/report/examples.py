@@ -9,6 +9,7 @@ from harness.record import Part, Record
 from harness.report import numbers, visible
 from harness.report.interest import Chosen, Kind, Sighting
 from harness.report.palette import Look
+from harness.report.sources import Sources
 from harness.report.token_view import TokenView, token_views
 from harness.report.tokens import TokenTexts
 from harness.request import Completion
@@ -75,21 +76,18 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def views(
-    folder: Path, chosen: Chosen, sightings: Mapping[str, Sighting], looks: Mapping[str, Look], texts: TokenTexts
+    sources: Sources, chosen: Chosen, sightings: Mapping[str, Sighting], looks: Mapping[str, Look], texts: TokenTexts
 ) -> list[ExampleView]:
-    """The chosen examples, their whole records read from their places in the file."""
-    asked = _asked(folder / "examples.jsonl", frozenset(chosen.ids))
-    decoder = msgspec.json.Decoder(Record)
-    with (folder / "records.jsonl").open("rb") as file:
-
-        def record(place: int) -> Record:
-            file.seek(place)
-            return decoder.decode(file.readline())
-
-        return [
-            _view(id, sightings[id].kinds, asked.get(id), [record(p) for p in sightings[id].places], looks, texts)
-            for id in chosen.ids
-        ]
+    """The chosen examples, their whole records read from their places. Where runs are compared, prompts are those of
+    the first run that has the example."""
+    wanted = frozenset(chosen.ids)
+    asked: dict[str, Asked] = {}
+    for source in reversed(sources.all):
+        asked |= _asked(source.folder / "examples.jsonl", wanted)
+    return [
+        _view(id, sightings[id].kinds, asked.get(id), sources.records(sightings[id].places), looks, texts)
+        for id in chosen.ids
+    ]
 
 
 def _asked(path: Path, wanted: Set[str]) -> dict[str, Asked]:

@@ -64,10 +64,11 @@ def _columns(frame: Frame) -> list[Markup]:
     for tick, label, keep in zip(axis.scale.ticks, labels, thinned(axis.scale, labels), strict=True):
         x = axis.scale.at(tick)
         parts.append(svg.line((x, bottom), (x, top), "grid"))
-        parts += [svg.text((x, bottom + 15), label, "tick", "middle")] if keep else []
+        parts += [svg.text((x, bottom + 15), label, "tick", "middle")] if keep and label else []
     middle = (axis.scale.start + axis.scale.end) / 2
     baseline = svg.line((axis.scale.start, bottom), (axis.scale.end, bottom), "axis")
-    return [*parts, baseline, svg.text((middle, bottom + 32), axis.title, "title", "middle")]
+    title = [svg.text((middle, bottom + 32), axis.title, "title", "middle")] if axis.title else []
+    return [*parts, baseline, *title]
 
 
 def _rows(frame: Frame) -> list[Markup]:

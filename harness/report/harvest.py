@@ -1,18 +1,17 @@
-"""One pass over `records.jsonl` that feeds everything a report is made of: the metrics, the Parquet file, the reasons
-of failures, and where the records of each example stand.
+"""One pass over the records that feeds everything a report is made of: the metrics, the Parquet file, the reasons of
+failures, and where the records of each example stand.
 
 A record is decoded once, without its traces; memory grows by little more than a hundred bytes a record.
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from harness.record import Outcome, Slim
 from harness.report.interest import Sighting, sighting
-from harness.report.parquet import RecordTable
+from harness.report.sources import Sources
 
 REASONS = 2000
 """How many different reasons are kept apart; a run with more of them has messages that never repeat."""
@@ -29,26 +28,25 @@ class Line(Slim, frozen=True, kw_only=True):
 
 
 class Harvest:
-    """Collects while the records pass by; `lines` may be iterated once."""
+    """Collects while the records pass by; `keep` gets each of them (for the Parquet file)."""
 
-    def __init__(self, path: Path, table: RecordTable) -> None:
-        self._path, self._table = path, table
+    def __init__(self, sources: Sources, keep: Callable[[Line], None] = lambda _: None) -> None:
+        self._sources, self._keep = sources, keep
         self.sightings: dict[str, Sighting] = {}
         self.reasons: Counter[tuple[str, Outcome, str]] = Counter()
 
     def lines(self) -> Iterator[Slim]:
-        """Every whole record, in file order. A torn last line (a killed run) is left out."""
-        decoder, place = msgspec.json.Decoder(Line), 0
-        with self._path.open("rb") as file:
-            for raw in file:
-                if raw.endswith(b"\n"):
-                    line = decoder.decode(raw)
-                    self._take(line, place)
-                    yield line
-                place += len(raw)
+        """Every record once, its arm named as in the report."""
+        decoder = msgspec.json.Decoder(Line)
+        for place, source, raw in self._sources.lines():
+            line = decoder.decode(raw)
+            if source.name:
+                line = msgspec.structs.replace(line, arm=source.arm(line.arm))
+            self._take(line, place)
+            yield line
 
     def _take(self, line: Line, place: int) -> None:
-        self._table.add(line)
+        self._keep(line)
         text = hash(line.text)
         if (seen := self.sightings.get(line.example)) is None:
             self.sightings[line.example] = sighting(place, text, line.right, line.outcome)

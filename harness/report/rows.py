@@ -12,7 +12,7 @@ from harness.report.frame import Axis, fits, thinned
 from harness.report.palette import Look
 
 WIDTH = 380.0
-LEFT, RIGHT = 10.0, 366.0
+LEFT, RIGHT = 10.0, 360.0
 ROW = 52.0
 TOP = 6.0
 

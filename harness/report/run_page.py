@@ -13,6 +13,7 @@ from harness.report.page import Examples, TaskPage, shown_words, task_page
 from harness.report.palette import looks
 from harness.report.parquet import RecordTable
 from harness.report.setup import read_manifest, set_up, started
+from harness.report.sources import Source, Sources
 
 LISTED = 120
 """Examples that the browser lists at most."""
@@ -27,21 +28,22 @@ class Made(msgspec.Struct, frozen=True):
 
 def read_run(folder: Path, example_bytes: int) -> Made:
     """Read a run; writes `records.parquet` on the way."""
-    manifest = read_manifest(folder)
+    manifest, sources = read_manifest(folder), Sources([Source(folder)])
     with RecordTable(folder / "records.parquet") as table:
-        harvest = Harvest(folder / "records.jsonl", table)
+        harvest = Harvest(sources, table.add)
         summary = summarise(harvest.lines(), manifest.task, manifest.deployment.name, manifest.seed)
     texts = tokens.read(folder, manifest.deployment.stop_ids)
     title, subtitle = f"{manifest.task} on {manifest.deployment.name}", _subtitle(manifest)
-    shown = _examples(folder, summary, harvest, texts, example_bytes)
+    shown = show_examples(sources, summary, harvest, texts, example_bytes)
     return Made(summary, task_page(title, subtitle, summary, harvest.reasons, texts, shown, set_up(folder, manifest)))
 
 
-def _examples(
-    folder: Path, summary: Summary, harvest: Harvest, texts: tokens.TokenTexts, example_bytes: int
+def show_examples(
+    sources: Sources, summary: Summary, harvest: Harvest, texts: tokens.TokenTexts, example_bytes: int
 ) -> Examples:
+    """The examples of interest as HTML, as many as fit, and how many of how many that is."""
     chosen = interest.choose(harvest.sightings, LISTED)
-    views = examples.views(folder, chosen, harvest.sightings, looks(tuple(summary.arms)), texts)
+    views = examples.views(sources, chosen, harvest.sightings, looks(tuple(summary.arms)), texts)
     rendered = html.render_examples(views, example_bytes)
     kinds = dict.fromkeys(kind for view in views[: len(rendered)] for kind in view.kinds)
     return Examples(rendered, shown_words(len(rendered), chosen.interesting, chosen.examples), tuple(kinds))

@@ -23,7 +23,8 @@ class Tab:
         self.events: list[dict[str, Any]] = []
 
     def open(self, file: Path, width: int, height: int = 900, dark: bool = False) -> None:
-        """Open a file in a window of this size and wait until it has loaded."""
+        """Open a file in a window of this size and wait until it has loaded; what was seen before is forgotten."""
+        self.events.clear()
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
         self.resize(width, height)

@@ -1,0 +1,113 @@
+"""The verdict never says more than the adjusted tests allow."""
+
+import re
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+from report_summaries import COUNTS, difference, ratio, summary
+
+from harness.metrics.estimate import Estimate
+from harness.metrics.pairs import Pair
+from harness.report.comparisons import larger_first
+from harness.report.verdict import verdict
+
+ARMS: dict[str, dict[str, Estimate]] = {"none": {}, "native/llguidance": {}, "async/lm_format_enforcer": {}}
+COMPARATIVES = re.compile(r"more often|faster|more credit")
+
+
+def _said(*pairs: Pair) -> str:
+    return " ".join(verdict(summary(ARMS, pairs)).sentences)
+
+
+def test_an_established_difference_is_said_with_its_interval_and_p() -> None:
+    said = _said(difference("native/llguidance", "none", 0.24, 0.0001))
+    assert (
+        "Right more often than none: native/llguidance +24.0 points (+19.0 to +29.0); Holm-adjusted p < 0.001." in said
+    )
+
+
+def test_a_large_difference_that_the_test_does_not_establish_is_not_said() -> None:
+    said = _said(difference("native/llguidance", "none", 0.4, 0.051))
+    assert not COMPARATIVES.search(said)
+    assert "no difference is established between none and native/llguidance" in said
+
+
+def test_where_nothing_is_established_the_smallest_difference_that_would_have_shown_is_said() -> None:
+    said = _said(difference("native/llguidance", "none", 0.01, 0.9))
+    assert "Tested alone on 200 examples, a true difference of 7.0 points shows in 80% of such runs" in said
+
+
+def test_a_difference_is_told_from_the_arm_that_has_more_whatever_way_it_was_tested() -> None:
+    one = _said(difference("native/llguidance", "none", 0.24, 0.001))
+    other = _said(difference("none", "native/llguidance", -0.24, 0.001))
+    assert one == other
+
+
+def test_throughput_is_told_as_a_ratio_over_blocks() -> None:
+    said = _said(ratio("none", "async/lm_format_enforcer", 0.5, 0.002))
+    assert "Faster, in tokens/s, than none: async/lm_format_enforcer 2.00 times (1.82 to 2.20)" in said
+
+
+def test_a_p_that_could_not_be_had_establishes_nothing() -> None:
+    assert not COMPARATIVES.search(_said(difference("native/llguidance", "none", 0.4, None)))
+
+
+def test_the_largest_p_of_a_sentence_stands_for_all_of_it() -> None:
+    said = _said(
+        difference("native/llguidance", "none", 0.2, 0.001), difference("async/lm_format_enforcer", "none", 0.1, 0.04)
+    )
+    assert "largest Holm-adjusted p = 0.040" in said
+
+
+def test_arms_that_beat_the_same_arm_are_not_ranked_by_how_much() -> None:
+    pairs = (
+        difference("native/llguidance", "none", 0.1, 0.01),
+        difference("async/lm_format_enforcer", "none", 0.9, 0.01),
+    )
+    said = _said(*pairs, difference("async/lm_format_enforcer", "native/llguidance", 0.8, 0.5))
+    assert said.index("native/llguidance +10.0") < said.index("async/lm_format_enforcer +90.0")
+    assert "no difference is established between native/llguidance and async/lm_format_enforcer" in said
+
+
+def test_one_arm_alone_is_compared_with_nothing() -> None:
+    assert "nothing to compare" in verdict(summary({"none": {}})).lead
+
+
+def test_arms_without_common_examples_are_not_compared() -> None:
+    assert "none can be compared" in verdict(summary(ARMS)).lead
+
+
+def test_requests_that_failed_are_named_before_anybody_believes_the_rest() -> None:
+    counts = {"none": COUNTS, "native/llguidance": msgspec.structs.replace(COUNTS, valid=193, failed=4, unsupported=3)}
+    cautions = verdict(summary({arm: {} for arm in counts}, (), counts)).cautions
+    assert any("native/llguidance 7 of 200" in caution for caution in cautions)
+    assert not any("none" in caution.split() for caution in cautions)
+
+
+def test_notes_of_the_metrics_stand_in_the_verdict() -> None:
+    noted = msgspec.structs.replace(summary({"none": {}}), notes=("one block spans two sessions",))
+    assert "one block spans two sessions" in verdict(noted).cautions
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.one_of(st.none(), st.floats(0, 1))), min_size=3, max_size=3))
+def test_no_arm_is_called_better_unless_a_test_says_so(drawn: list[tuple[float, float | None]]) -> None:
+    names = list(ARMS)
+    pairs = [
+        difference(names[i], names[j], value, p)
+        for (i, j), (value, p) in zip(((1, 0), (2, 0), (2, 1)), drawn, strict=True)
+    ]
+    made = verdict(summary(ARMS, tuple(pairs)))
+    established = sum(p is not None and p < 0.05 for _, p in drawn)
+    assert bool(COMPARATIVES.search(" ".join(made.sentences))) == (established > 0)
+    assert sum(sentence.count("points (") for sentence in made.established) == established
+
+
+@given(st.floats(-1, 1), st.floats(0.1, 10))
+def test_turning_a_comparison_keeps_its_interval_around_its_value(value: float, times: float) -> None:
+    for pair in (difference("a", "b", value, 0.01), ratio("a", "b", times, 0.01)):
+        turned = larger_first(pair)
+        assert turned.low is not None
+        assert turned.value is not None
+        assert turned.high is not None
+        assert turned.low <= turned.value <= turned.high
