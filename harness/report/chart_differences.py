@@ -43,9 +43,7 @@ def _row(one: Difference, scale: Scale, top: float) -> Markup:
     parts = [
         svg.text((LEFT, top + 12), fits(one.name, room, 12), "name"),
         svg.text((RIGHT, top + 12), one.note, "note", "end"),
-        svg.line((low, y), (high, y), "error"),
-        svg.line((low, y - 4), (low, y + 4), "error"),
-        svg.line((high, y - 4), (high, y + 4), "error"),
+        svg.error_bar_across(low, high, y),
         svg.circle((value, y), 4.5, "solid" if one.established else "hollow"),
     ]
     return svg.group(parts, hint=f"{one.name}: {one.note}")

@@ -36,9 +36,7 @@ def _band(one: Bin, plot: Frame) -> Markup:
     if one.low is None or one.high is None or one.confidence is None:
         return Markup("")
     x, low = plot.point(one.confidence, one.low)
-    high = plot.point(one.confidence, one.high)[1]
-    ends = [svg.line((x - 3, y), (x + 3, y), "error") for y in (low, high)]
-    return svg.group([svg.line((x, low), (x, high), "error"), *ends])
+    return svg.error_bar_up(x, low, plot.point(one.confidence, one.high)[1], 3)
 
 
 def _point(one: Bin, plot: Frame, look: Look, largest: int) -> Markup:

@@ -7,7 +7,7 @@ import msgspec
 from markupsafe import Markup
 
 from harness.metrics.estimate import Estimate
-from harness.report import numbers, svg
+from harness.report import numbers, placing, svg
 from harness.report.frame import CHARACTER, Axis, Frame
 from harness.report.palette import Look
 from harness.report.scale import Scale, spanning
@@ -15,9 +15,8 @@ from harness.report.scale import Scale, spanning
 WIDTH, HEIGHT = 380.0, 330.0
 LEFT, RIGHT, TOP, FLOOR = 54.0, 368.0, 44.0, 286.0
 MARK = 5.0
-RING_AT_1 = 90.0
-"""Radius, in units of the picture, that an ECE of 1 adds to the mark."""
-Box = tuple[float, float, float, float]
+WIDEST = 17.0
+"""Radius of the largest ring, in units of the picture."""
 
 
 class Spot(msgspec.Struct, frozen=True):
@@ -26,21 +25,46 @@ class Spot(msgspec.Struct, frozen=True):
     look: Look
     accuracy: Estimate
     speed: Estimate
-    ece: Estimate | None
+    ece: Estimate
+
+    @property
+    def ece_value(self) -> float | None:
+        """The ECE, where there is one."""
+        return self.ece.value
+
+
+class Rings(msgspec.Struct, frozen=True):
+    """How large a ring an ECE has: none for 0, and the largest one drawn has `WIDEST`."""
+
+    largest: float
+
+    def radius(self, ece: float | None) -> float:
+        """The radius, in units of the picture; that of the mark where there is no ECE."""
+        return MARK + (WIDEST - MARK) * (ece or 0.0) / self.largest
+
+    def key(self) -> Markup:
+        """What the size of a ring says."""
+        parts, x = [svg.text((LEFT, 25), "ring: ECE", "tick")], LEFT + 84
+        for ece in self._shown():
+            radius = self.radius(ece)
+            parts += [svg.circle((x, 21), radius, "faint"), svg.text((x + radius + 4, 25), f"{ece:g}", "tick")]
+            x += radius + WIDEST + 44
+        return svg.group(parts)
+
+    def _shown(self) -> list[float]:
+        return [ece for ece in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if ece <= self.largest * 1.001][-2:]
 
 
 def chart(spots: Sequence[Spot]) -> Markup:
     """The arms that have both an accuracy and a throughput."""
     drawn = [spot for spot in spots if spot.accuracy.value is not None and spot.speed.value is not None]
     plot = _frame(drawn)
-    parts = [plot.axes(), _key(), *(_ring(spot, plot) for spot in drawn), *(_bars(spot, plot) for spot in drawn)]
+    rings = Rings(max(0.05, *(spot.ece_value or 0.0 for spot in drawn), 0.0))
+    parts = [plot.axes(), rings.key()]
+    parts += [_ring(spot, plot, rings) for spot in drawn]
+    parts += [_bars(spot, plot) for spot in drawn]
     parts += [spot.look.marker(_centre(spot, plot), MARK, _hint(spot)) for spot in drawn]
-    return svg.drawing(WIDTH, HEIGHT, "Accuracy against throughput", [*parts, *_letters(drawn, plot)])
-
-
-def ring(ece: float) -> float:
-    """The radius of the ring that stands for `ece`."""
-    return MARK + 2 + RING_AT_1 * ece
+    return svg.drawing(WIDTH, HEIGHT, "Accuracy against throughput", [*parts, *_letters(drawn, plot, rings)])
 
 
 def _frame(spots: Sequence[Spot]) -> Frame:
@@ -71,75 +95,31 @@ def _centre(spot: Spot, plot: Frame) -> svg.Point:
     return plot.point(spot.speed.value or 0.0, spot.accuracy.value or 0.0)
 
 
-def _ring(spot: Spot, plot: Frame) -> Markup:
-    if spot.ece is None or spot.ece.value is None:
+def _ring(spot: Spot, plot: Frame, rings: Rings) -> Markup:
+    if spot.ece_value is None:
         return Markup("")
-    return svg.circle(_centre(spot, plot), ring(spot.ece.value), f"ring {spot.look.colour}", _hint(spot))
+    return svg.circle(_centre(spot, plot), rings.radius(spot.ece_value), f"ring {spot.look.colour}", _hint(spot))
 
 
 def _bars(spot: Spot, plot: Frame) -> Markup:
     (x, y), parts = _centre(spot, plot), []
     if spot.speed.low is not None and spot.speed.high is not None:
-        left, right = plot.x.scale.at(spot.speed.low), plot.x.scale.at(spot.speed.high)
-        parts += [
-            svg.line((left, y), (right, y), "error"),
-            *(svg.line((e, y - 4), (e, y + 4), "error") for e in (left, right)),
-        ]
+        parts.append(svg.error_bar_across(plot.x.scale.at(spot.speed.low), plot.x.scale.at(spot.speed.high), y))
     if spot.accuracy.low is not None and spot.accuracy.high is not None:
-        low, high = plot.y.scale.at(spot.accuracy.low), plot.y.scale.at(spot.accuracy.high)
-        parts += [
-            svg.line((x, low), (x, high), "error"),
-            *(svg.line((x - 4, e), (x + 4, e), "error") for e in (low, high)),
-        ]
+        parts.append(svg.error_bar_up(x, plot.y.scale.at(spot.accuracy.low), plot.y.scale.at(spot.accuracy.high)))
     return svg.group(parts)
 
 
-def _letters(spots: Sequence[Spot], plot: Frame) -> list[Markup]:
-    """The arms' letters, each at the first place beside its mark where it covers neither a mark nor a letter."""
-    taken: list[Box] = [_around(_centre(spot, plot), MARK + 1, MARK + 1) for spot in spots]
-    parts = []
-    for spot in spots:
-        half = len(spot.look.letter) * CHARACTER * 13 / 2
-        place = _free(_centre(spot, plot), _reach(spot), half, taken)
-        taken.append(_around(place, half, 7))
-        parts.append(svg.text((place[0], place[1] + 4.5), spot.look.letter, "letter", "middle"))
-    return parts
-
-
-def _reach(spot: Spot) -> float:
-    """How far the mark and its ring go, towards a corner."""
-    return 0.71 * ring(spot.ece.value) if spot.ece is not None and spot.ece.value is not None else MARK
-
-
-def _free(centre: svg.Point, reach: float, half: float, taken: Sequence[Box]) -> svg.Point:
-    x, y = centre
-    far = [
-        (d * sx, d * sy)
-        for d in (reach + 8, reach + 15, reach + 24, reach + 36)
-        for sx, sy in ((1, -1), (-1, -1), (1, 1), (-1, 1))
+def _letters(spots: Sequence[Spot], plot: Frame, rings: Rings) -> list[Markup]:
+    marks = [(_centre(spot, plot), 0.71 * rings.radius(spot.ece_value)) for spot in spots]
+    half_widths = [len(spot.look.letter) * CHARACTER * 13 / 2 for spot in spots]
+    return [
+        svg.text((x, y + 4.5), spot.look.letter, "letter", "middle")
+        for spot, (x, y) in zip(spots, placing.places(marks, half_widths, 7), strict=True)
     ]
-    places = [(x + dx, y + dy) for dx, dy in far]
-    return next((p for p in places if not any(_overlap(_around(p, half, 7), box) for box in taken)), places[0])
-
-
-def _around(centre: svg.Point, half_width: float, half_height: float) -> Box:
-    return centre[0] - half_width, centre[1] - half_height, centre[0] + half_width, centre[1] + half_height
-
-
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _key() -> Markup:
-    """What the size of a ring says."""
-    parts, x = [svg.text((LEFT, 24), "ring: ECE", "tick")], LEFT + 78
-    for ece in (0.05, 0.1, 0.2):
-        parts += [svg.circle((x, 20), ring(ece), "faint"), svg.text((x + ring(ece) + 4, 24), f"{ece:g}", "tick")]
-        x += 2 * ring(0.2) + 26
-    return svg.group(parts)
 
 
 def _hint(spot: Spot) -> str:
-    ece = numbers.fixed(spot.ece.value) if spot.ece is not None else numbers.MISSING
+    ece = numbers.fixed(spot.ece_value)
     accuracy, speed = numbers.percent(spot.accuracy.value), numbers.significant(spot.speed.value)
     return f"{spot.look.arm}: accuracy {accuracy}, {speed} tokens/s, ECE {ece}"

@@ -13,6 +13,8 @@ from harness.report.figure import Block, Figure, mark
 from harness.report.palette import Look
 from harness.report.reading import NOTHING, confidence_of
 
+MOST_NAMED = 6
+"""Arms whose names are repeated at a figure that has their letters; the table of arms names all."""
 MOST_ROWS = 15
 """Paired differences in one figure; the table of pairs holds all."""
 MEANINGS = {
@@ -49,7 +51,7 @@ def _spot(summary: Summary, look: Look, confidence: str) -> chart_tradeoff.Spot:
 
 
 def _ece(spot: chart_tradeoff.Spot) -> str:
-    return f"ECE {numbers.fixed(spot.ece.value)}" if spot.ece is not None and spot.ece.value is not None else "no ECE"
+    return "no ECE" if spot.ece_value is None else f"ECE {numbers.fixed(spot.ece_value)}"
 
 
 def differences(summary: Summary, looks: Sequence[Look]) -> tuple[Figure, ...]:
@@ -71,7 +73,8 @@ def _difference_figure(metric: str, summary: Summary, letters: dict[str, str]) -
     caption = f"A full mark is an established difference, a hollow one is not. Bars are 95% intervals.{more}"
     unit = "times as much" if ratio else "percentage points"
     picture = chart_differences.chart(title, rows, 1.0 if ratio else 0.0, unit, ratio)
-    legend = tuple((Markup(""), f"{letter} {arm}") for arm, letter in letters.items())
+    few = len(letters) <= MOST_NAMED
+    legend = tuple((Markup(""), f"{letter} {arm}") for arm, letter in letters.items()) if few else ()
     return Figure(title, caption, picture, legend)
 
 

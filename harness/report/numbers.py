@@ -92,7 +92,7 @@ def seconds(value: float | None) -> str:
 
 def time_unit(values: Sequence[float]) -> tuple[float, str]:
     """The one unit for durations that are shown together, by the largest: its length in seconds and its name."""
-    largest = max((abs(value) for value in values), default=1.0)
+    largest = max((abs(value) for value in values), default=1e-3)
     return next((unit for unit in TIME_UNITS if largest >= unit[0]), TIME_UNITS[-1])
 
 

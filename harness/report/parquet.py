@@ -4,6 +4,8 @@ One row a record, in file order, without traces. Answers are JSON text; a missin
 `forward_s` to `rows`; units are in the names.
 """
 
+from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -44,6 +46,9 @@ SCHEMA = pa.schema(
 )
 
 
+_values = attrgetter(*_SLIM_COLUMNS, *(f"cost.{name}" for name in _COST_COLUMNS), *_TEXT_COLUMNS)
+
+
 class RecordTable:
     """Writes rows in batches; the file appears whole when the table is closed without an error."""
 
@@ -73,15 +78,14 @@ class RecordTable:
             self._flush()
 
     def _flush(self) -> None:
-        rows, costs = self._rows, [row.cost for row in self._rows]
-        columns = [[getattr(row, name) for row in rows] for name in _SLIM_COLUMNS]
-        columns += [[getattr(cost, name) for cost in costs] for name in _COST_COLUMNS]
-        columns += [_texts(name, rows) for name in _TEXT_COLUMNS]
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)]
+        columns = zip(*map(_values, self._rows), strict=True) if self._rows else [()] * len(SCHEMA)
+        arrays = [_array(column, field) for column, field in zip(columns, SCHEMA, strict=True)]
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA))
         self._rows = []
 
 
-def _texts(name: str, rows: list[Any]) -> list[Any]:
-    values = [getattr(row, name) for row in rows]
-    return [None if bytes(value) == b"null" else bytes(value) for value in values] if name in _JSON_COLUMNS else values
+def _array(values: Sequence[Any], field: Any) -> Any:
+    if field.name not in _JSON_COLUMNS:
+        return pa.array(values, field.type)
+    texts = map(bytes, values)
+    return pa.array([None if text == b"null" else text for text in texts], field.type)

@@ -66,6 +66,18 @@ def upright(place: Point, content: str, css: str = "") -> Markup:
     return head.format(x, y, css, x, y) + escape(content) + Markup("</text>")
 
 
+def error_bar_up(x: float, low: float, high: float, half: float = 4) -> Markup:
+    """An upright interval with ends."""
+    ends = [line((x - half, y), (x + half, y), "error") for y in (low, high)]
+    return group([line((x, low), (x, high), "error"), *ends])
+
+
+def error_bar_across(low: float, high: float, y: float, half: float = 4) -> Markup:
+    """A level interval with ends."""
+    ends = [line((x, y - half), (x, y + half), "error") for x in (low, high)]
+    return group([line((low, y), (high, y), "error"), *ends])
+
+
 def _shape(name: str, css: str, hint: str = "", **numbers: float) -> Markup:
     attributes = " ".join(f'{key}="{_number(value)}"' for key, value in numbers.items())
     head = Markup('<{} class="{}" ').format(name, css) + Markup(attributes)

@@ -21,7 +21,7 @@ SUBJECTS = {
     "tokens_per_s": "faster, in tokens/s, than",
 }
 """The metrics a verdict speaks of, in order, and how it says that one arm has more."""
-LISTED = 4
+LISTED, SENTENCES = 4, 2
 """Arms written out in one sentence, and sentences about one metric; charts and tables hold all."""
 
 
@@ -85,8 +85,8 @@ def _lead_part(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> str:
 
 def _established(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> list[str]:
     groups = lower_groups(pairs, order)
-    sentences = [_finding(metric, group) for group in groups[:LISTED]]
-    if rest := sum(len(group.pairs) for group in groups[LISTED:]):
+    sentences = [_finding(metric, group) for group in groups[:SENTENCES]]
+    if rest := sum(len(group.pairs) for group in groups[SENTENCES:]):
         sentences.append(f"{rest} more differences in {NAMES[metric].title} are in the table of paired comparisons.")
     return sentences
 
