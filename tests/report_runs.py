@@ -104,7 +104,7 @@ def _record(task: str, arm: str, example: Example, number: int, draw: random.Ran
     answered = bool(completions)
     tokens = sum(completion.completion_tokens for completion in completions)
     last = completions[-1] if completions else None
-    traces = [part.result.trace for part in parts if isinstance(part.result, Completion) and part.constrained]
+    traces = [part.result.trace for part in parts if isinstance(part.result, Completion) and part.section == "answer"]
     return Record(
         arm=arm, example=example.id, cluster=example.cluster, block=number // 16, session=0, outcome=outcome,
         right=right,

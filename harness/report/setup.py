@@ -57,7 +57,8 @@ def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield "Machine", _inline(manifest.machine)
     yield "Versions", _inline(manifest.versions)
     if manifest.git:
-        yield "Code", _inline(manifest.git)
+        changed = ", with changes that are not committed" if manifest.git.get("changed") else ""
+        yield "Code", f"commit {manifest.git.get('commit')}{changed}"
     if started(manifest):
         yield "Started", started(manifest)
     if len(manifest.sessions) > 1:

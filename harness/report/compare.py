@@ -1,0 +1,71 @@
+"""One report over several runs whose examples are paired: other deployments, other flags, last week.
+
+The same page as for one run, with arms named `run:arm`, and what was not the same in the runs said before any number.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness.manifest import Manifest
+from harness.metrics.summarise import summarise
+from harness.report import alike, html, markdown, tokens
+from harness.report.harvest import Harvest
+from harness.report.html import Page
+from harness.report.page import task_page
+from harness.report.run_page import show_examples
+from harness.report.setup import SetUp, read_manifest, set_up
+from harness.report.sources import Source, Sources
+from harness.report.write import EXAMPLE_BYTES, write_text
+
+
+def write_comparison(run_folders: Sequence[Path], out: Path) -> Path:
+    """Compare runs; writes `comparison.json`, `comparison.md` and `comparison.html` into `out` and gives the page."""
+    sources = Sources([Source(folder, name) for folder, name in zip(run_folders, names(run_folders), strict=True)])
+    manifests = [read_manifest(source.folder) for source in sources.all]
+    harvest = Harvest(sources)
+    task = _joined([manifest.task for manifest in manifests])
+    deployment = _joined([manifest.deployment.name for manifest in manifests])
+    summary = summarise(harvest.lines(), task, deployment, manifests[0].seed)
+    summary = msgspec.structs.replace(summary, notes=(*alike.differences(sources.all), *summary.notes))
+    texts = _texts(sources, manifests)
+    shown = show_examples(sources, summary, harvest, texts, EXAMPLE_BYTES)
+    title = f"{task}: {' against '.join(source.name for source in sources.all)}"
+    page = task_page(title, deployment, summary, harvest.reasons, texts, shown, _set_ups(sources, manifests))
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / "comparison.json", msgspec.json.format(msgspec.json.encode(summary), indent=1).decode())
+    write_text(out / "comparison.md", markdown.render([page], title))
+    write_text(out / "comparison.html", html.render(Page(title, deployment, (page,))))
+    return out / "comparison.html"
+
+
+def names(folders: Sequence[Path]) -> list[str]:
+    """The shortest ends of the paths that tell the folders apart; numbers where two are the same folder."""
+    paths = [folder.resolve() for folder in folders]
+    if len(set(paths)) < len(paths):
+        return [f"{path.name} {number}" for number, path in enumerate(paths, start=1)]
+    for length in range(1, max(len(path.parts) for path in paths) + 1):
+        ends = ["/".join(path.parts[-length:]) for path in paths]
+        if len(set(ends)) == len(ends):
+            return ends
+    return [str(path) for path in paths]
+
+
+def _joined(values: Sequence[str]) -> str:
+    return " and ".join(dict.fromkeys(values))
+
+
+def _texts(sources: Sources, manifests: Sequence[Manifest]) -> tokens.TokenTexts:
+    """The texts of the tokens where all runs have one vocabulary; else ids stay numbers, as one id may be two texts."""
+    first = manifests[0].deployment
+    if any(manifest.deployment.fingerprint != first.fingerprint for manifest in manifests):
+        return tokens.TokenTexts([])
+    return tokens.read(sources.all[0].folder, first.stop_ids)
+
+
+def _set_ups(sources: Sources, manifests: Sequence[Manifest]) -> SetUp:
+    made = [set_up(source.folder, manifest) for source, manifest in zip(sources.all, manifests, strict=True)]
+    rows = [(f"{s.name}: {name}", value) for s, one in zip(sources.all, made, strict=True) for name, value in one.rows]
+    configs = (f"{s.name}\n{one.config}" for s, one in zip(sources.all, made, strict=True))
+    return SetUp(tuple(rows), "\n\n".join(configs))
