@@ -10,8 +10,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
-from threading import Event, Timer
+from threading import Event, Lock, Timer
 from typing import TypeVar, cast
 
 import httpx
@@ -31,6 +30,8 @@ class SyncFace:
 
     def __init__(self, url: str, headers: dict[str, str], timeout: float) -> None:
         self._url, self._headers, self._timeout = url, headers, timeout
+        self._pool: httpx.Client | None = None
+        self._opening = Lock()
 
     def run(self, flow: Flow[T]) -> T:
         """Carry `flow` out and give its result."""
@@ -45,17 +46,25 @@ class SyncFace:
             flow.close()
 
     def close(self) -> None:
-        self._client.close()
+        """Close the connections; another call opens new ones."""
+        with self._opening:
+            if self._pool is not None:
+                self._pool.close()
+            self._pool = None
 
-    @cached_property
     def _client(self) -> httpx.Client:
-        return httpx.Client(base_url=self._url, headers=self._headers, timeout=self._timeout, limits=_LIMITS)
+        with self._opening:
+            if self._pool is None:
+                self._pool = httpx.Client(
+                    base_url=self._url, headers=self._headers, timeout=self._timeout, limits=_LIMITS
+                )
+            return self._pool
 
     def _send(self, call: Call) -> Outcome:
         received = _Received(call)
         expired = Event()
         try:
-            with self._client.stream(call.method, call.path, content=call.body) as response:
+            with self._client().stream(call.method, call.path, content=call.body) as response:
                 with _closed_after(response, self._timeout - received.elapsed_s(), expired):
                     received.start(response)
                     for piece in response.iter_bytes():
@@ -87,6 +96,7 @@ class AsyncFace:
             flow.close()
 
     async def close(self) -> None:
+        """Close the connections; another call opens new ones."""
         if self._pool is not None and self._pool[0] is asyncio.get_running_loop():
             await self._pool[1].aclose()
         self._pool = None

@@ -1,8 +1,8 @@
-"""Runs a server for a harness, and ends with it: `python guard.py COMMAND ...`.
+"""Runs a server for a harness, and ends with it: `python guard.py GRACE_S COMMAND ...`.
 
 The guard starts the command in a process group of its own and waits until its standard input closes (the harness let
-go of it, or died, however it died) or the command ends. Then it ends the group, and whatever the command started that
-left the group, and waits until nothing is left. It uses the standard library alone, so that any Python can run it.
+go of it, or died, however it died) or the command ends. Then it asks the group to end, and after `GRACE_S` seconds
+makes it, and whatever left the group, and waits until nothing is left. It uses the standard library alone.
 """
 
 import ctypes
@@ -13,25 +13,33 @@ import subprocess
 import sys
 import time
 
-GRACE_S = 10.0
 _BECOME_REAPER = 36  # PR_SET_CHILD_SUBREAPER: orphans of the command become children of this process
 
 
-def main(command: list[str]) -> int:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def main(grace_s: float, command: list[str]) -> int:
+    for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(how, _go_on)
     ctypes.CDLL(None).prctl(_BECOME_REAPER, 1, 0, 0, 0)
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
     select.select([sys.stdin.fileno(), os.pidfd_open(server.pid)], [], [])
     code = server.poll()
     end(server.pid, signal.SIGTERM)
-    deadline = time.monotonic() + (GRACE_S if code is None else 1.0)
+    deadline = time.monotonic() + grace_s
     while children_left() and time.monotonic() < deadline:
         time.sleep(0.05)
     while children_left():
         end(server.pid, signal.SIGKILL)
         time.sleep(0.05)
-    return 0 if code is None else code
+    return _shell_code(code or 0)
+
+
+def _go_on(*_: object) -> None:
+    """Take a signal and go on. Ignoring it instead would be handed down to the command."""
+
+
+def _shell_code(code: int) -> int:
+    """An exit code as shells tell it: 128 and the signal's number for a command that a signal ended."""
+    return 128 - code if code < 0 else code
 
 
 def end(group: int, how: signal.Signals) -> None:
@@ -62,4 +70,4 @@ def children() -> list[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(float(sys.argv[1]), sys.argv[2:]))

@@ -30,6 +30,7 @@ CPU_ENVIRONMENT = {"SGLANG_USE_CPU_ENGINE": "1", "CUDA_VISIBLE_DEVICES": "", "OM
 turns a token of 30 ms into one of 200 to 600 ms."""
 
 _TAIL_LINES = 20
+_GRACE_S = 10.0
 
 
 class ServerCommand(msgspec.Struct, frozen=True):
@@ -52,7 +53,7 @@ class Server:
         self.log = log
         with log.open("ab") as output:
             self._guard = subprocess.Popen(
-                [sys.executable, guard.__file__, *_words(command, self.port)],
+                [sys.executable, guard.__file__, str(_GRACE_S), *_words(command, self.port)],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -67,6 +68,11 @@ class Server:
     @property
     def base_url(self) -> str:
         return f"{self.root_url}/v1"
+
+    @property
+    def guard_pid(self) -> int:
+        """The guard's process id: the server's processes are its descendants."""
+        return self._guard.pid
 
     def ended(self) -> int | None:
         """The exit code of a server that ended by itself; None while it runs."""
