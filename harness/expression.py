@@ -105,3 +105,29 @@ def rules_in(expression: Expression) -> frozenset[str]:
             return rules_in(item)
         case Rule(name=name):
             return frozenset([name])
+
+
+def beyond_empty(expression: Expression) -> tuple[Expression, bool]:
+    """The same texts but the empty one, and whether the empty one was among them."""
+    match expression:
+        case Concat(items=(first, *rest)):
+            head, head_empty = beyond_empty(first)
+            if not head_empty:
+                return expression, False
+            tail, tail_empty = beyond_empty(Concat(tuple(rest)))
+            return Either((concat(head, *rest), tail)), tail_empty
+        case Concat():
+            return Either(()), True
+        case Either(items=items):
+            parts = [beyond_empty(item) for item in items]
+            return Either(tuple(part for part, _ in parts)), any(empty for _, empty in parts)
+        case Repeat(item=item, least=least, most=most) if most != 0:
+            filled, empty = beyond_empty(item)
+            if least and not empty:
+                return expression, False
+            more = Repeat(item, max(least - 1, 0), None if most is None else most - 1)
+            return concat(filled, more), True
+        case Repeat():
+            return Either(()), True
+        case _:
+            return expression, False

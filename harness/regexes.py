@@ -12,14 +12,14 @@ Python's own parser reads the pattern, so the tree means what `re.fullmatch(patt
 import re
 import re._constants as op  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from harness.errors import Unsupported
-from harness.expression import LAST, Chars, Concat, Either, Expression, Repeat, Rule, chars, concat, negated
+from harness.expression import LAST, Chars, Either, Expression, Repeat, chars, concat, negated
+from harness.spelling import spell
 
 FLAGS = {re.IGNORECASE: "i", re.LOCALE: "L", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
 START = (op.AT_BEGINNING, op.AT_BEGINNING_STRING)
@@ -99,107 +99,6 @@ def _parsed(pattern: str) -> list[tuple[Any, Any]]:
 def portable(pattern: str) -> str:
     """`pattern` in the spelling that every engine reads alike. Raises `Unsupported` outside the subset."""
     return spell(tree(pattern))
-
-
-def beyond_empty(expression: Expression) -> tuple[Expression, bool]:
-    """The same texts but the empty one, and whether the empty one was among them."""
-    match expression:
-        case Concat(items=(first, *rest)):
-            head, head_empty = beyond_empty(first)
-            if not head_empty:
-                return expression, False
-            tail, tail_empty = beyond_empty(Concat(tuple(rest)))
-            return Either((concat(head, *rest), tail)), tail_empty
-        case Concat():
-            return Either(()), True
-        case Either(items=items):
-            parts = [beyond_empty(item) for item in items]
-            return Either(tuple(part for part, _ in parts)), any(empty for _, empty in parts)
-        case Repeat(item=item, least=least, most=most) if most != 0:
-            filled, empty = beyond_empty(item)
-            if least and not empty:
-                return expression, False
-            more = Repeat(item, max(least - 1, 0), None if most is None else most - 1)
-            return concat(filled, more), True
-        case Repeat():
-            return Either(()), True
-        case _:
-            return expression, False
-
-
-def spell(expression: Expression) -> str:
-    """A regex for a tree without rules. Raises `Unsupported` where nothing could match it."""
-    match expression:
-        case Chars(ranges=ranges):
-            return _spell_chars(ranges)
-        case Concat(items=items):
-            return "".join(f"({spell(item)})" if isinstance(item, Either) else spell(item) for item in items)
-        case Either(items=items):
-            return _spell_either(items)
-        case Repeat(item=item, least=least, most=most):
-            return _spell_repeat(item, least, most)
-        case Rule(name=name):
-            raise Unsupported(f"a regex cannot hold the rule {name!r}")
-
-
-def _spell_either(items: tuple[Expression, ...]) -> str:
-    """Some parsers take no empty alternative, so `a|` is written `(a)?`."""
-    filled = [text for text in (spell(item) for item in items) if text]
-    joined = "|".join(filled)
-    if len(filled) == len(items):
-        return joined
-    return f"({joined})?" if filled else ""
-
-
-def _spell_repeat(item: Expression, least: int, most: int | None) -> str:
-    inner = spell(item)
-    if not inner or most == 0:
-        return ""
-    body = inner if isinstance(item, Chars) else f"({inner})"
-    match least, most:
-        case 0, None:
-            return f"{body}*"
-        case 1, None:
-            return f"{body}+"
-        case _, None:
-            return f"{body}{{{least},}}"
-        case 0, 1:
-            return f"{body}?"
-        case 1, 1:
-            return f"({inner})"
-        case _ if least == most:
-            return f"{body}{{{least}}}"
-        case _:
-            return f"{body}{{{least},{most}}}"
-
-
-def _spell_chars(ranges: tuple[tuple[int, int], ...]) -> str:
-    if not ranges:
-        raise Unsupported("a character class that matches nothing")
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return _escaped(ranges[0][0], r"\.^$*+?{}[]|()")
-    if ranges[-1][1] == LAST and ranges[0] != (0, LAST):
-        left_out = negated(Chars(ranges)).ranges
-        if left_out:
-            return f"[^{_spell_ranges(left_out)}]"
-    return f"[{_spell_ranges(ranges)}]"
-
-
-def _spell_ranges(ranges: Iterable[tuple[int, int]]) -> str:
-    special = r"\^[]-"
-    return "".join(
-        _escaped(low, special) + ("" if low == high else ("-" if high > low + 1 else "") + _escaped(high, special))
-        for low, high in ranges
-    )
-
-
-def _escaped(code: int, special: str) -> str:
-    character = chr(code)
-    if character in special:
-        return "\\" + character
-    if named := {"\n": r"\n", "\r": r"\r", "\t": r"\t"}.get(character):
-        return named
-    return f"\\x{code:02x}" if code < 0x20 or code == 0x7F else character
 
 
 class _Reader:

@@ -6,6 +6,7 @@ Each engine describes what its library follows (`Support`); everything else that
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import jsonschema
@@ -193,11 +194,11 @@ def _values(schema: Any) -> frozenset[str]:
     if not isinstance(schema, dict):
         return frozenset()
     listed = [schema["const"]] if "const" in schema else schema.get("enum", [])
-    return frozenset(json.dumps(_plain(value), sort_keys=True) for value in listed)
+    return frozenset(json.dumps(_plain(value), sort_keys=True, default=float) for value in listed)
 
 
 def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return int(value) if isinstance(value, float | Decimal) and value == int(value) else value
 
 
 def _differ(first: frozenset[str], second: frozenset[str]) -> bool:

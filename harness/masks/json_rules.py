@@ -1,15 +1,15 @@
 """The part of JSON Schema that the reference engine takes, as the rules of a grammar.
 
-Taken: `type`, `enum`, `const`, `anyOf`, `oneOf` of plainly different types, `$ref` inside the schema (recursion too),
-objects (`properties` in the order of the schema, `required`, `additionalProperties`), arrays (`items`, `minItems`,
-`maxItems`), strings (`minLength`, `maxLength`, `pattern`), numbers with bounds, `format` names that say nothing of the
-text. Everything else that asserts is `Unsupported`. Each value has its usual spellings only: whole numbers without
-fraction or exponent, bounded numbers without exponent, properties in the order of the schema. So what the reference
-allows is valid; what it forbids may still be valid in another order or spelling.
+Taken: `type`, `enum`, `const`, `anyOf`, `oneOf` of plainly different branches, `$ref` inside the schema (recursion
+too), objects (`properties` in the order of the schema, `required`, `additionalProperties`), arrays (`items`,
+`minItems`, `maxItems`), strings (`minLength`, `maxLength`, `pattern`), numbers with bounds, `format` names that say
+nothing of the text. Everything else that asserts is `Unsupported`. Each value has its usual spellings only: whole
+numbers without fraction or exponent, bounded numbers without exponent, properties in the order of the schema. So what
+the reference allows is valid; what it forbids may still be valid in another order or spelling.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -19,11 +19,11 @@ from harness.errors import Unsupported
 from harness.expression import Concat, Either, Expression, Repeat, Rule, concat, either, literal
 from harness.grammar import Rules
 from harness.json_validity import ANNOTATIONS
+from harness.masks.json_keywords import TYPES, Schema, check_apart, followed, resolve, types
 from harness.masks.json_numbers import Bounds, number
 from harness.masks.json_text import key_but, quoted, space, string, value
 from harness.regexes import searched
 
-TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 SILENT_WORDS = "$schema $id $comment $defs definitions title description default examples deprecated readOnly writeOnly"
 REFUSED_WORDS = """
     allOf not if then else dependentSchemas dependentRequired dependencies patternProperties propertyNames
@@ -32,8 +32,6 @@ REFUSED_WORDS = """
 """
 SILENT = frozenset(SILENT_WORDS.split())
 REFUSED = frozenset(REFUSED_WORDS.split())
-
-Schema = Mapping[str, Any]
 
 
 def json_rules(schema: str, flexible: bool) -> Rules:
@@ -55,7 +53,7 @@ class _Builder:
         """The rule for the part of the schema at a JSON pointer."""
         if pointer not in self.rules:
             self.rules[pointer] = Rule(pointer)
-            self.rules[pointer] = self._schema(_resolve(self._whole, pointer), pointer)
+            self.rules[pointer] = self._schema(resolve(self._whole, pointer), pointer)
         return Rule(pointer)
 
     def _schema(self, schema: Any, path: str) -> Expression:
@@ -77,7 +75,7 @@ class _Builder:
                 return either([self._at(f"{path}/anyOf/{i}") for i in range(len(branches))])
             case {"oneOf": list(branches)}:
                 _alone("oneOf", asserted, path)
-                _check_apart(branches, path)
+                check_apart([followed(self._whole, branch) for branch in branches], path)
                 return either([self._at(f"{path}/oneOf/{i}") for i in range(len(branches))])
         return either([self._typed(kind, schema, path) for kind in _types(schema, path)])
 
@@ -184,40 +182,16 @@ def _bounds(schema: Schema) -> Bounds:
 
 
 def _types(schema: Schema, path: str) -> list[str]:
-    named = schema.get("type", [kind for kind in TYPES if kind != "integer"])
-    kinds = [named] if isinstance(named, str) else list(named)
+    """The types, each once: whole numbers are numbers too."""
+    kinds = types(schema)
     if unknown := [kind for kind in kinds if kind not in TYPES]:
         raise Unsupported(f"{path}: the type {unknown[0]!r}")
-    if "number" in kinds and "integer" in kinds:
-        kinds.remove("integer")
-    return kinds
+    return [kind for kind in kinds if not (kind == "integer" and "number" in kinds)]
 
 
 def _alone(keyword: str, asserted: set[str], path: str) -> None:
     if beside := sorted(asserted - {keyword}):
         raise Unsupported(f"{path}: {keyword} beside {beside[0]}")
-
-
-def _check_apart(branches: Sequence[Any], path: str) -> None:
-    """`oneOf` means `anyOf` where no value can meet two branches: their types must be named and differ."""
-    kinds = [branch.get("type") for branch in branches if isinstance(branch, dict)]
-    alike = {"integer": "number"}
-    named = [alike.get(kind, kind) for kind in kinds if isinstance(kind, str)]
-    if len(named) != len(branches) or len(set(named)) != len(named):
-        raise Unsupported(f"{path}: oneOf whose branches do not name different types")
-
-
-def _resolve(whole: Any, pointer: str) -> Any:
-    if not pointer.startswith("#"):
-        raise Unsupported(f"the reference {pointer!r} leads out of the schema")
-    found = whole
-    for step in pointer[1:].split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        try:
-            found = found[int(name)] if isinstance(found, list) else found[name]
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise Unsupported(f"the reference {pointer!r} leads nowhere") from None
-    return found
 
 
 def _pointed(name: str) -> str:

@@ -8,7 +8,7 @@ may refuse a text that the grammar derives; it never allows one that it does not
 
 from harness.expression import Chars, Concat, Either, Expression, Repeat, Rule, concat, rules_in
 from harness.grammar import Rules
-from harness.regexes import spell
+from harness.spelling import spell
 
 
 def lark(rules: Rules) -> str:

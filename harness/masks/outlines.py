@@ -4,8 +4,8 @@ in Rust, made from one regex.
 It takes labels, regexes and JSON Schema, which it turns into a regex; it has no grammars. Every pattern is closed with
 `$`. Without it the table of 0.2.14 has two holes: of two alternatives of which one begins with the other only the first
 counts (`a|ab`), and a text that is complete cannot go on to one that is not (`[0-9]+(\\.[0-9]+)?` never allows the
-point). What the library passes over in a schema is `Unsupported` (`harness.masks.outlines_limits`). The table can take long and much
-memory to make. It holds the interpreter lock while it writes a mask.
+point). What the library passes over in a schema is `Unsupported` (`harness.masks.outlines_limits`). The table can take
+long and much memory to make. It holds the interpreter lock while it writes a mask.
 """
 
 import json
@@ -18,11 +18,13 @@ from outlines_core.json_schema import build_regex_from_schema
 
 from harness.constraint import Constraint, Grammar, JsonSchema, Labels, Regex, labels_pattern
 from harness.errors import Unsupported
+from harness.expression import beyond_empty
 from harness.mask import Automaton, Compiler, Mask, Matcher
 from harness.masks.outlines_limits import check_schema
 from harness.masks.stopping import Ends, Stopping
 from harness.masks.whitespace import PATTERN
-from harness.regexes import beyond_empty, spell, tree
+from harness.regexes import tree
+from harness.spelling import spell
 from harness.vocabulary import Vocabulary
 
 
