@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FRAMES = 3
 LONGEST = 2000
+IMPOSSIBLE = -1e30
+"""Processors forbid a token by -inf or by the lowest float32; a logit that is not above this is forbidden."""
 
 
 class ProcessorFault(Exception):  # noqa: N818 - what a user's processor did against its protocol
@@ -69,11 +71,11 @@ def checked(result: object, width: int) -> "torch.Tensor":
         raise ProcessorFault(f"the processor gave logits of shape {tuple(result.shape)}; wanted ({width},)")
     if result.dtype != torch.float32:
         raise ProcessorFault(f"the processor gave logits of type {result.dtype}; wanted torch.float32")
-    highest = float(result.detach().max())
+    highest = float(result.detach().amax())
     if highest != highest:
         raise ProcessorFault("the processor gave logits with NaN")
     if highest == float("inf"):
         raise ProcessorFault("the processor gave logits with +inf")
-    if highest == float("-inf"):
-        raise ProcessorFault("the processor left no token possible: all logits are -inf")
+    if highest <= IMPOSSIBLE:
+        raise ProcessorFault("the processor left no token possible")
     return result.detach().cpu()
