@@ -10,11 +10,11 @@ from importlib.metadata import version
 import numpy as np
 
 from harness.constraint import Constraint
-from harness.mask import Automaton, Compiler, Mask, Matcher
+from harness.mask import Automaton, Compiler, Mask, Matcher, allows
 from harness.masks.lm_format_enforcer.parsers import parser
 from harness.masks.lm_format_enforcer.states import Machine
 from harness.masks.lm_format_enforcer.table import Table, read
-from harness.masks.stopping import Ends, Stopping
+from harness.masks.stopping import Stopping
 from harness.vocabulary import Vocabulary
 
 
@@ -34,20 +34,18 @@ class Engine:
 class _Compiler:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._table = Table(vocabulary)
-        self._ends = Ends(vocabulary)
 
     def compile(self, constraint: Constraint) -> Automaton:
         alphabet = self._table.alphabet
-        return _Automaton(Machine(self._table, alphabet, parser(constraint, alphabet)), self._ends)
+        return _Automaton(Machine(self._table, alphabet, parser(constraint, alphabet)))
 
 
 class _Automaton:
-    def __init__(self, machine: Machine, ends: Ends) -> None:
+    def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._ends = ends
 
     def matcher(self) -> Matcher:
-        return Stopping(_Text(self._machine), self._ends)
+        return Stopping(_Text(self._machine), self._machine.table.ends)
 
 
 class _Text:
@@ -62,12 +60,13 @@ class _Text:
         np.copyto(mask, self._machine.mask(self._state, self._begun))
 
     def take(self, token: int) -> bool:
-        data = self._machine.table.vocabulary.tokens[token] or b""
-        piece = read(self._begun + data)
+        piece = read(self._begun + (self._machine.table.vocabulary.tokens[token] or b""))
         if piece is None:
             return False
-        state = self._machine.run(self._state, piece[0])
-        if state is None or not self._machine.begins(state, piece[1]):
+        if self._state.shortcut is not None and not allows(self._machine.mask(self._state, self._begun), token):
+            return False
+        state = self._machine.take(self._state, *piece)
+        if state is None:
             return False
         self._state, self._begun = state, piece[1]
         return True
