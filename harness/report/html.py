@@ -9,6 +9,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from harness import __version__
+from harness.report import visible
 from harness.report.examples import ExampleView
 from harness.report.page import TaskPage
 
@@ -50,6 +51,7 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -57,9 +59,14 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def _shown(value: object) -> object:
+    """What the templates write: text that is not markup of our own has its invisible characters drawn."""
+    return visible.drawn(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 def breakable(name: str) -> Markup:
     """A name of an arm that may be broken after a slash, a colon, a dot or an underscore."""
-    marked = escape(name)
+    marked = escape(visible.drawn(name))
     for character in "/:._":
         marked = marked.replace(character, Markup(f"{character}<wbr>"))
     return marked

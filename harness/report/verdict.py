@@ -21,7 +21,7 @@ SUBJECTS = {
     "tokens_per_s": "faster, in tokens/s, than",
 }
 """The metrics a verdict speaks of, in order, and how it says that one arm has more."""
-LISTED, SENTENCES = 4, 2
+LISTED, SENTENCES = 4, 3
 """Arms written out in one sentence, and sentences about one metric; charts and tables hold all."""
 
 

@@ -16,14 +16,19 @@ IN_TOKEN = {"\n": "⏎", "\t": "⇥", " ": "·"}
 def readable(text: str, limit: int) -> str:
     """`text` for a paragraph, cut after `limit` characters with a word about the rest."""
     if len(text) > limit:
-        return "".join(SHOWN.get(c, _seen(c)) for c in text[:limit]) + f"… ({len(text) - limit:,} characters more)"
+        return f"{drawn(text[:limit])}… ({len(text) - limit:,} characters more)"
+    return drawn(text)
+
+
+def drawn(text: str) -> str:
+    """`text` with its invisible characters drawn; line breaks and tabs stay."""
     return "".join(SHOWN.get(character, _seen(character)) for character in text)
 
 
 def token(text: str, limit: int = 40) -> str:
     """`text` of one token, with its spaces and line breaks drawn."""
-    drawn = "".join(IN_TOKEN.get(character, _seen(character)) for character in text)
-    return drawn if len(drawn) <= limit else drawn[: limit - 1] + "…"
+    shown = "".join(IN_TOKEN.get(character, _seen(character)) for character in text)
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def value(found: Any, limit: int) -> str:
