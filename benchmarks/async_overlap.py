@@ -4,9 +4,9 @@
 
 `extraction` on the default model, one model thread, batch 8, one worker. All arms say the same number of tokens for
 each example (the length of its constrained answer; `none` may end earlier by itself), so that answers of different
-length do not pass for speed. Rounds alternate the order of the arms; medians are shown. The last columns hold the times that the
-loop reports against the clock: what an arm's seconds a token exceed those of `none` by, and what it says it stood still
-for masks and applied them.
+length do not pass for speed. Rounds alternate the order of the arms; medians are shown. The last column holds what the
+loop reports against the clock: by how much an arm's time a token exceeds that of `none`. It should be what the loop
+says it stood still for masks and applied them.
 """
 
 import asyncio

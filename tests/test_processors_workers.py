@@ -149,6 +149,7 @@ print(len(loop.said["r"]), loop.failures)
         (Processor(call="no_such_module:factory"), "cannot import 'no_such_module'"),
         (Processor(call="user_engines:nothing"), "has no callable 'nothing'"),
         (Processor(call="user_broken:factory"), "ZeroDivisionError"),
+        (Processor(call="user_exits:factory"), "exited with code 5, 3 times while it started"),
         (Processor("no_such_engine"), "'no_such_engine' is not known"),
         (AsyncProcessor("user_engines:FAULTY", workers=0), "workers: 0"),
         (AsyncProcessor("user_engines:FAULTY", timeout_s=0.0), "timeout_s: 0"),
@@ -156,6 +157,7 @@ print(len(loop.said["r"]), loop.failures)
 )
 def test_what_cannot_work_at_all_is_refused_before_any_request(method, found, tmp_path, monkeypatch):
     (tmp_path / "user_broken.py").write_text("1 / 0\n")
+    (tmp_path / "user_exits.py").write_text("import os; os._exit(5)\n")
     monkeypatch.chdir(tmp_path)
     before = len(workers())
     with pytest.raises(ConfigError, match=found):

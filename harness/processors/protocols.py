@@ -8,9 +8,14 @@
         yield logits.masked_fill(~mask, -math.inf)
 
 `inputs` are the tokens generated so far in this section (an empty list at its start), `logits` the unmasked ones of the
-next token, float32, shape `(width,)`, on the CPU where a worker runs the processor. A factory
-`(constraint, vocabulary) -> processor` is called once a request, so a processor may keep the state of its sequence.
-An async processor is called anew for each token.
+next token, float32, shape `(width,)`, on the CPU where a worker runs the processor, and a copy that may be changed. New
+logits have the same type and shape, no NaN and no +inf, and forbid a token by -inf (or float32's lowest number).
+
+A factory `(constraint, vocabulary) -> processor` is called once a request, so a processor may keep the state of its
+sequence. Where its worker had to be replaced it is called again, and the first `inputs` are then not empty. An async
+processor is called anew for each token: it yields once bare and once the new logits, and ends; while it awaits, other
+sequences go on. `timeout_s` of the method bounds one call of a factory, of a processor, and of either half of an async
+one.
 """
 
 import importlib

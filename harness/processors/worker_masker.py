@@ -65,7 +65,7 @@ class WorkerMasker:
     def collect(self, request_ids: Sequence[str], logits: "torch.Tensor") -> Mapping[str, Steering]:
         sequences = [self._open[request_id][0] for request_id in request_ids]
         if self._rewrites:
-            for sequence, row in zip(sequences, logits, strict=True):
+            for sequence, row in zip(sequences, logits.cpu(), strict=True):
                 sequence.answer, sequence.logits = None, row
         groups = self._by_seat(request_ids)
         for seat, group in groups:
