@@ -1,0 +1,60 @@
+"""Bootstrap resamples of judged answers, drawn by cluster, in bounded time and memory.
+
+Up to `UNITS` clusters, plain resampling (Efron 1979). Beyond, the bag of little bootstraps (Kleiner et al. 2014,
+arXiv 1112.5016): several subsets of clusters, each resampled to the full size, whose variances are averaged. The cost
+then no longer grows with n.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.metrics.judged import Floats, Ints, Judged
+
+TIMES = 500
+"""Resamples: a standard error is then known to 3%."""
+
+UNITS = 2000
+ROWS = 20_000
+CELLS = 4_000_000
+SUBSETS = 5
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How often each of `rows` (positions in the answers, ascending) was drawn: `weights` of shape (times, rows)."""
+
+    rows: Ints
+    weights: Floats
+
+
+def draws(answers: Judged, seed: int) -> tuple[Draw, ...]:
+    """Resamples of all answers, or of several subsets of them; the same seed and answers give the same draws."""
+    generator = np.random.default_rng(seed)
+    if answers.clusters <= UNITS and answers.n <= ROWS:
+        return (_draw(answers, np.arange(answers.clusters), TIMES, generator),)
+    per_subset = int(np.clip(ROWS * answers.clusters // answers.n, min(30, answers.clusters), UNITS))
+    chosen = [generator.permutation(answers.clusters)[:per_subset] for _ in range(SUBSETS)]
+    return tuple(_draw(answers, clusters, TIMES // SUBSETS, generator) for clusters in chosen)
+
+
+def variance(statistic: Callable[[Judged, Floats], Floats], answers: Judged, resamples: tuple[Draw, ...]) -> float:
+    """The sampling variance of a statistic. Resamples on which it is not defined (NaN) are left out."""
+    found = [statistic(_subset(answers, draw.rows), draw.weights) for draw in resamples]
+    return float(np.mean([values[~np.isnan(values)].var() if (~np.isnan(values)).any() else 0.0 for values in found]))
+
+
+def _draw(answers: Judged, clusters: Ints, times: int, generator: np.random.Generator) -> Draw:
+    place = np.full(answers.clusters, -1)
+    place[clusters] = np.arange(clusters.size)
+    rows = np.flatnonzero(place[answers.cluster] >= 0)
+    times = int(np.clip(CELLS // rows.size, 50, times))
+    counts = generator.multinomial(answers.clusters, np.full(clusters.size, 1 / clusters.size), size=times)
+    return Draw(rows, counts.astype(np.float64)[:, place[answers.cluster[rows]]])
+
+
+def _subset(answers: Judged, rows: Ints) -> Judged:
+    if rows.size == answers.n:
+        return answers
+    return Judged(answers.confidence[rows], answers.right[rows], answers.cluster[rows], answers.clusters, 0)
