@@ -17,13 +17,14 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """Figures that stand side by side; `narrow` ones need less room each."""
+    """Figures that stand side by side; `narrow` ones need less room each. `folded` are shown when asked for."""
 
     name: str
     title: str
     figures: tuple[Figure, ...]
     text: str = ""
     narrow: bool = False
+    folded: tuple["Block", ...] = ()
 
 
 def mark(look: Look) -> Markup:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from harness.metrics.summary import Summary
 from harness.report.figure import Block
-from harness.report.figures_answers import calibration, differences, tradeoff
+from harness.report.figures_answers import differences, tradeoff
+from harness.report.figures_calibration import calibration
 from harness.report.figures_work import latencies, mass, outcomes, steps
 from harness.report.palette import Look
 

@@ -1,4 +1,4 @@
-"""The figures about answers: accuracy against throughput, paired differences, calibration."""
+"""The figures that compare arms: accuracy against throughput, and paired differences."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ from markupsafe import Markup
 
 from harness.metrics.names import NAMES
 from harness.metrics.pairs import Pair
-from harness.metrics.summary import Confidence, Summary
-from harness.report import chart_differences, chart_reliability, chart_tradeoff, numbers
+from harness.metrics.summary import Summary
+from harness.report import chart_differences, chart_tradeoff, numbers
 from harness.report.comparisons import is_established
-from harness.report.figure import Block, Figure, mark
+from harness.report.figure import Figure, mark
 from harness.report.palette import Look
 from harness.report.reading import NOTHING, confidence_of
 
@@ -17,11 +17,6 @@ MOST_NAMED = 6
 """Arms whose names are repeated at a figure that has their letters; the table of arms names all."""
 MOST_ROWS = 15
 """Paired differences in one figure; the table of pairs holds all."""
-MEANINGS = {
-    "label": "the model's own probability of the label it gave, among all labels",
-    "path": "the product of the masked probabilities of the tokens it gave",
-    "raw": "the product of the unmasked probabilities of the tokens it gave",
-}
 
 
 def tradeoff(summary: Summary, looks: Sequence[Look]) -> tuple[Figure, ...]:
@@ -89,26 +84,3 @@ def _difference(pair: Pair, letters: dict[str, str]) -> chart_differences.Differ
         note=f"Holm-adjusted {numbers.p_value(pair.p_holm)}, n = {pair.n:,}",
         established=is_established(pair),
     )
-
-
-def calibration(summary: Summary, looks: Sequence[Look]) -> Block:
-    """A reliability diagram for each arm that has one."""
-    confidence = confidence_of(summary)
-    figures = [figure for look in looks if (figure := _reliability(summary, look, confidence))]
-    text = (
-        f"Confidence here is “{confidence}”: {MEANINGS[confidence]}. On the diagonal an arm is right as often as it is "
-        "sure. Bars are 95% bands, larger marks hold more answers, bins without answers are not drawn."
-    )
-    return Block("calibration", "Calibration", tuple(figures), text, True)
-
-
-def _reliability(summary: Summary, look: Look, confidence: str) -> Figure | None:
-    key: dict[str, Confidence] = {"label": "label", "path": "path", "raw": "raw"}
-    diagram = summary.reliability.get(look.arm, {}).get(key[confidence])
-    if diagram is None or not diagram.n:
-        return None
-    ece = summary.arms[look.arm].get(f"{confidence}_ece", NOTHING)
-    interval = f" ({numbers.fixed(ece.low)} to {numbers.fixed(ece.high)})" if ece.low is not None else ""
-    without = f", {diagram.without:,} without confidence" if diagram.without else ""
-    caption = f"ECE {numbers.fixed(ece.value)}{interval}, n = {diagram.n:,}{without}"
-    return Figure(f"{look.letter} {look.arm}", caption, chart_reliability.chart(look, diagram))

@@ -7,11 +7,11 @@ import msgspec
 
 from harness.metrics.estimate import Estimate
 from harness.metrics.names import NAMES
-from harness.metrics.summary import Summary
+from harness.metrics.summary import Confidence, Summary
 from harness.report import numbers
 
 Style = Literal["percent", "decimals", "time", "rate"]
-CONFIDENCES = ("label", "path", "raw")
+CONFIDENCES: tuple[Confidence, ...] = ("label", "path", "raw")
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 
@@ -69,7 +69,7 @@ def style_of(metric: str) -> Style:
             return "decimals"
 
 
-def confidence_of(summary: Summary) -> str:
+def confidence_of(summary: Summary) -> Confidence:
     """The confidence whose calibration the report puts first: `label` where a task has it, else `path`, else `raw`."""
     for confidence in CONFIDENCES:
         if any(one.get(f"{confidence}_ece", NOTHING).value is not None for one in summary.arms.values()):
