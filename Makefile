@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help eval sweep report test test-live test-browser check bench clean
+.PHONY: help eval sweep report test sglang-cpu test-live test-browser check bench clean
 
 help: ## say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -29,6 +29,9 @@ report: $(READY) ## make the reports of a run again: make report RUN=results/run
 
 test: $(READY) ## the tests that need no server and no browser
 	@$(BIN)/python -m pytest
+
+sglang-cpu: $(READY) ## the environment of a real SGLang server on the CPU (.venv-sglang: 80 s, 3 GB)
+	@$(BIN)/python tools/sglang_cpu/build.py
 
 test-live: $(READY) sglang-cpu ## the tests against a real SGLang server on the CPU
 	@$(BIN)/python -m pytest -m live tests/live tests/contract

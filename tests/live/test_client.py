@@ -232,9 +232,11 @@ def test_every_token_has_an_arrival_and_the_last_one_is_the_stop_token(
 
 def test_a_generation_says_why_it_ended(backend: SGLangBackend, weights: Weights) -> None:
     prompt = weights.prompt_ids(ASK)
-    assert generated(backend, prompt, 3).finish == "length"
-    stopped = backend.generate(prompt, sampling=Sampling(40, stop=("🙂 n",)), grammar=SMILES)
-    assert (stopped.finish, stopped.text) == ("stop_string", "🙂")
+    assert generated(backend, prompt, 2).finish == "length"
+    sentence = ServerGrammar("regex", "No, the sky is blue")
+    stopped = backend.generate(prompt, sampling=Sampling(40, stop=("he",)), grammar=sentence)
+    assert (stopped.finish, stopped.text) == ("stop_string", "No, t")
+    assert generated(backend, prompt, 40, grammar=sentence).finish == "stop"
 
 
 def test_many_calls_at_once_are_each_answered_alone(server: Server, model: Path) -> None:
