@@ -1,8 +1,9 @@
 """What outlines-core passes over or misreads in a JSON schema (read in its parser, 0.2.14, and tried): refused here.
 
-The library knows no bounds of numbers, no `uniqueItems`, reads `required` for declared properties only, drops a pattern
-beside a length, pastes patterns into the text as they are, takes `prefixItems` for the whole array, and follows
-references four deep, where it leaves out properties that lead further, required ones too.
+The library knows no bounds of numbers, no `uniqueItems`, reads `required` for declared properties only, drops a
+pattern beside a length, pastes patterns and the alternatives of `{}` into the text without a group around them, takes
+`prefixItems` for the whole array, and follows references four deep, where it leaves out properties that lead further,
+required ones too.
 """
 
 from typing import Any
@@ -38,6 +39,8 @@ def check_schema(whole: Any) -> None:
 
 
 def _check_part(schema: Schema, path: str) -> None:
+    if not schema and path != "#":
+        raise Unsupported(f"{path}: a part that may be any value")
     if schema.keys() & CHOOSING:
         return
     if "string" in types(schema):
