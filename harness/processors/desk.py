@@ -41,11 +41,11 @@ class Automata:
         """The automaton, and the seconds its compilation took (0.0 where it was there). Raises `Unsupported`."""
         started = time.perf_counter()
         found = self._kept.pop(constraint, None)
-        compiled = found or self._compiler.compile(constraint)
+        compiled = self._compiler.compile(constraint) if found is None else found
         self._kept[constraint] = compiled
         if len(self._kept) > COMPILED_KEPT:
             del self._kept[next(iter(self._kept))]
-        return compiled, 0.0 if found else time.perf_counter() - started
+        return compiled, time.perf_counter() - started if found is None else 0.0
 
 
 class Masks:

@@ -108,7 +108,7 @@ def _start(channel: int, segment: int, life: int) -> "subprocess.Popen[bytes]":
     fds = (channel, segment, life)
     path = [entry or os.getcwd() for entry in sys.path]
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", BOOTSTRAP, json.dumps([path, fds])],
+        [sys.executable, "-P", "-u", "-c", BOOTSTRAP, json.dumps([path, fds])],
         stdin=subprocess.DEVNULL,
         pass_fds=fds,
         process_group=0,

@@ -37,7 +37,7 @@ STARTS = 3
 """How often in a row a worker may die while it starts."""
 START_LIMIT_S = 120.0
 SILENCE_S = 5.0
-"""How much longer than the limit of one call an idle worker may owe an answer."""
+"""How much longer than the limits of two calls (both halves of an async one) an idle worker may owe an answer."""
 
 
 class Seat:
@@ -98,10 +98,13 @@ class Seat:
 
     def attend(self) -> None:
         """Take what the worker sent; replace it if it is dead, hangs, or owes an answer for too long."""
-        for message in self.hands.end.receive():
-            self._heard = time.monotonic()
-            self._take(message)
-        if self.refused is None:
+        self._hear()
+        if self.refused is None and (death := self.hands.death()):
+            self._hear()  # its last words may say why
+            if self.refused is None:
+                key, _ = self.hands.segment.busy_with()
+                self._replace(key, "processor", f"the worker {death}")
+        elif self.refused is None:
             self._check()
 
     def drop(self, grace_s: float) -> None:
@@ -159,17 +162,20 @@ class Seat:
 
         return Rewritten(torch.from_numpy(self.hands.segment.row(sequence.row, np.float32, self._width).copy()), mask_s)
 
+    def _hear(self) -> None:
+        for message in self.hands.end.receive():
+            self._heard = time.monotonic()
+            self._take(message)
+
     def _check(self) -> None:
         now = time.monotonic()
         key, since = self.hands.segment.busy_with()
         limit_s = self._setup.timeout_s
-        if death := self.hands.death():
-            self._replace(key, "processor", f"the worker {death}")
-        elif key != IDLE and now - since > limit_s:
+        if key != IDLE and now - since > limit_s:
             self._replace(key, "timeout", f"took longer than {limit_s:g} s, so its worker was ended")
         elif key != IDLE or not self._owes():
             self._heard = now
-        elif now - self._heard > (limit_s + SILENCE_S if self.ready else START_LIMIT_S):
+        elif now - self._heard > (2 * limit_s + SILENCE_S if self.ready else START_LIMIT_S):
             self._replace(IDLE, "timeout", "the worker owed an answer and was silent")
 
     def _owes(self) -> bool:
