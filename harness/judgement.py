@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from harness.constraint import Constraint, JsonSchema, Verdict, is_trivial, judge
+from harness.dataset import Row
 from harness.exchange import Exchange
 from harness.measures import Measures, measures
 from harness.method import arm_name
@@ -37,7 +38,7 @@ def record_of(
     answer = answer_of(task, parts)
     text = answer.text if answer is not None else ""
     judged = outcome_of(parts, answer, constraint)
-    scored = _scored(task, judged.outcome, text, row.gold)
+    scored = _scored(task, judged.outcome, text, row)
     ended = judged.outcome in ("valid", "invalid")
     measured: Measures = measures(parts, task.judged_names, late_s)
     return Record(
@@ -123,10 +124,10 @@ def _is_complete_json(constraint: Constraint, text: str) -> bool:
     return isinstance(constraint, JsonSchema) and bare.endswith(("}", "]")) and judge(constraint, bare).accepted
 
 
-def _scored(task: Task, outcome: Outcome, text: str, gold: object) -> Score | None:
+def _scored(task: Task, outcome: Outcome, text: str, row: Row) -> Score | None:
     """None where there is no right answer to compare with, or no answer came back."""
-    if gold is None or outcome in ("failed", "unsupported"):
+    if row.gold is None or outcome in ("failed", "unsupported"):
         return None
     if outcome in ("truncated", "stopped_early"):
         return Score(None, False, 0.0)
-    return score(task.config.scorer, text, gold)
+    return score(task.config.scorer, text, row.gold, row.columns)

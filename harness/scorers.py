@@ -2,11 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
+
+from harness.sql_result import same_meaning
 
 
 class Exact(msgspec.Struct, frozen=True, tag="exact", tag_field="kind", forbid_unknown_fields=True):
@@ -23,7 +25,14 @@ class Json(msgspec.Struct, frozen=True, tag="json", tag_field="kind", forbid_unk
     arrays does). Partial credit is the F1 of the leaves, each a path with its value."""
 
 
-Scorer = Exact | Number | Json
+class Sql(msgspec.Struct, frozen=True, tag="sql", tag_field="kind", forbid_unknown_fields=True):
+    """Right where running the statement gives what the right one gives, on small databases made from the CREATE TABLE
+    in the column `schema` (`harness.sql_result`)."""
+
+    schema: str = "schema"
+
+
+Scorer = Exact | Number | Json | Sql
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -34,8 +43,8 @@ class Score(msgspec.Struct, frozen=True):
     score: float
 
 
-def score(scorer: Scorer, text: str, gold: Any) -> Score:
-    """Judge `text` against `gold`."""
+def score(scorer: Scorer, text: str, gold: Any, columns: Mapping[str, Any]) -> Score:
+    """Judge `text` against `gold`; `columns` are those of the example."""
     match scorer:
         case Exact():
             right = text.strip() == str(gold).strip()
@@ -46,6 +55,9 @@ def score(scorer: Scorer, text: str, gold: Any) -> Score:
             return Score(text.strip() if said is not None else None, right, float(right))
         case Json():
             return _score_json(text, json.loads(gold) if isinstance(gold, str) else gold)
+        case Sql(schema=schema):
+            right = same_meaning(text.strip(), str(gold), str(columns[schema]))
+            return Score(text.strip(), right, float(right))
 
 
 def number(text: str) -> Decimal | None:

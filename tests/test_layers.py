@@ -7,7 +7,20 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "constraint", "json_validity", "expression", "spelling", "regexes", "gbnf_reader", "grammar")
     + ("vocabulary", "method", "mask", "request", "deployment"),
-    ("tokens", "dataset", "prompt", "scorers", "task", "record", "measures", "load", "blocks", "masks", "processors")
+    (
+        "tokens",
+        "dataset",
+        "prompt",
+        "scorers",
+        "sql_result",
+        "task",
+        "record",
+        "measures",
+        "load",
+        "blocks",
+        "masks",
+        "processors",
+    )
     + ("metrics", "manifest", "exchange", "judgement", "label_confidence", "progress", "folder"),
     ("deployments", "report", "preflight"),
     ("experiment", "config", "commands", "__main__"),
