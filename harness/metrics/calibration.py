@@ -39,6 +39,13 @@ def calibration(answers: Judged, seed: int) -> dict[str, Estimate]:
     return {name: found[name] for name in NAMES}
 
 
+def ece_estimate(answers: Judged, resamples: tuple[Draw, ...]) -> Estimate:
+    """ECE over bins of equal width, with its interval."""
+    return ece(answers, width_edges()).estimate(
+        resamples, reach=_unseen(answers, share(answers.right, answers.cluster))
+    )
+
+
 def _gaps(answers: Judged, resamples: tuple[Draw, ...]) -> dict[str, Estimate]:
     width, mass = width_edges(), mass_edges(answers.confidence)
     accuracy = share(answers.right, answers.cluster)
@@ -46,7 +53,7 @@ def _gaps(answers: Judged, resamples: tuple[Draw, ...]) -> dict[str, Estimate]:
     spread = uncertainty(accuracy)
     equal_mass = ece(answers, mass)
     return {
-        "ece": ece(answers, width).estimate(resamples, reach=unseen),
+        "ece": ece_estimate(answers, resamples),
         "ece_mass": equal_mass.estimate(resamples, reach=unseen),
         "ece_debiased": equal_mass.estimate(resamples, value=ece_debiased(answers, mass), reach=unseen),
         "smooth_ece": smooth_ece(answers).estimate(resamples, value=smooth_ece(answers, FINE).value(), reach=unseen),

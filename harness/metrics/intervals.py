@@ -2,7 +2,7 @@
 
 All are the binomial mid-P interval (Lancaster 1961; Berry, Armitage 1995): exact, with half of the observed outcome's
 probability in each tail. Near 0 and 1 it keeps its coverage, where Wilson's falls to 84%, and it is not as wide as
-Clopper and Pearson's. `docs/decisions/0005-intervals.md` has the figures.
+Clopper and Pearson's. `docs/decisions/0007-intervals.md` has the figures.
 
 A share of independent examples uses it as it is. Anything else uses it with the number of independent examples that
 would vary as much (its effective n), so an interval never leaves the bounds and never closes to a point because all
@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.special import betainc
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from harness.metrics.estimate import LEVEL, Estimate, nothing
@@ -64,9 +65,13 @@ def effective_n(share: float, variance: float, groups: int, level: float = LEVEL
     """
     if groups < 2 or share <= 0 or share >= 1:
         return float(groups)
-    wide = student.ppf((1 + level) / 2, groups - 1) / student.ppf((1 + level) / 2, np.inf)
-    spread = share * (1 - share)
-    return float(max(min(spread / max(variance * wide**2, 1e-300), float(groups) ** 2), 1.0))
+    alike = share * (1 - share) / max(variance * widening(groups, level) ** 2, 1e-300)
+    return max(min(alike, float(groups) ** 2), 1.0)
+
+
+def widening(groups: int, level: float = LEVEL) -> float:
+    """How much wider an interval is for having its variance from so many groups: Student's t over the normal."""
+    return float(student.ppf((1 + level) / 2, groups - 1) / norm.ppf((1 + level) / 2))
 
 
 def mean_variance(values: Floats, cluster: Ints | None = None) -> float:

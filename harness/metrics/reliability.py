@@ -1,6 +1,11 @@
 """Reliability diagrams: how often answers were right at each level of confidence."""
 
 import msgspec
+import numpy as np
+
+from harness.metrics.binning import bin_of, mass_edges, width_edges
+from harness.metrics.intervals import bounded_mean
+from harness.metrics.judged import Floats, Judged
 
 
 class Bin(msgspec.Struct, frozen=True):
@@ -27,3 +32,25 @@ class Reliability(msgspec.Struct, frozen=True):
     without: int
     width: tuple[Bin, ...]
     mass: tuple[Bin, ...]
+
+
+def reliability(answers: Judged) -> Reliability:
+    """The diagram over bins of equal width and of equal mass."""
+    width = bins(answers, width_edges())
+    return Reliability(answers.n, answers.without, width, bins(answers, mass_edges(answers.confidence)))
+
+
+def bins(answers: Judged, edges: Floats) -> tuple[Bin, ...]:
+    """One bin between each two edges."""
+    place = bin_of(answers.confidence, edges)
+    ends = np.searchsorted(place, np.arange(edges.size))
+    return tuple(
+        _bin(answers, float(edges[i]), float(edges[i + 1]), slice(int(ends[i]), int(ends[i + 1])))
+        for i in range(edges.size - 1)
+    )
+
+
+def _bin(answers: Judged, left: float, right: float, rows: slice) -> Bin:
+    band = bounded_mean(answers.right[rows], answers.cluster[rows])
+    confidence = float(answers.confidence[rows].mean()) if band.n else None
+    return Bin(left, right, band.n, confidence, band.value, band.low, band.high)

@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from harness.metrics.blocks import Block
+from harness.metrics.confidences import Confidence as Confidence
 from harness.metrics.estimate import Estimate
 from harness.metrics.latency import Distribution
 from harness.metrics.masking import Wanted
@@ -11,10 +13,7 @@ from harness.metrics.pairs import Pair
 from harness.metrics.quality import Counts
 from harness.metrics.recalibration import Recalibration
 from harness.metrics.reliability import Reliability
-from harness.metrics.speed import Block, Split
-
-Confidence = Literal["label", "path", "raw"]
-"""The three named confidences of a record; see `harness.record.Slim`."""
+from harness.metrics.speed import Split
 
 Kind = Literal["ttft_s", "tpot_s", "itl_s", "e2e_s"]
 

@@ -1,0 +1,75 @@
+"""Blocks of requests that one arm had the deployment for alone: what throughput is measured over."""
+
+import msgspec
+import numpy as np
+
+from harness.metrics.columns import Arm
+from harness.metrics.judged import Floats, Ints
+from harness.metrics.quality import right, valid
+
+
+class Targets(msgspec.Struct, frozen=True):
+    """The longest times, in seconds, within which an answer counts for goodput; None is no limit."""
+
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+    e2e_s: float | None = None
+
+
+class Block(msgspec.Struct, frozen=True):
+    """One block of one arm, run alone on the deployment within one session. Failed requests are in neither count.
+
+    `seconds` runs from the first sending to the last completion; `good` counts requests in time, `correct` those in
+    time, valid and right (all requests are in time where no target was set).
+    """
+
+    block: int
+    session: int
+    requests: int
+    tokens: int
+    seconds: float
+    good: int
+    correct: int
+
+
+def timed(arm: Arm) -> Ints:
+    """The rows with an answer whose times are known, ordered by block."""
+    rows = np.flatnonzero(arm.answered & ~np.isnan(arm.number["e2e_s"]))
+    return rows[np.argsort(arm.count["block"][rows], kind="stable")]
+
+
+def whole_blocks(arm: Arm, targets: Targets) -> tuple[Block, ...]:
+    """The blocks that were not interrupted: all of an arm's blocks but those that span sessions of a resumed run."""
+    rows = timed(arm)
+    if rows.size == 0:
+        return ()
+    names, starts = np.unique(arm.count["block"][rows], return_index=True)
+    session = arm.count["session"][rows]
+    first, last = np.minimum.reduceat(session, starts), np.maximum.reduceat(session, starts)
+    sent = arm.number["sent_s"][rows]
+    done = sent + arm.number["e2e_s"][rows]
+    seconds = np.maximum.reduceat(done, starts) - np.minimum.reduceat(sent, starts)
+    good = in_time(arm, targets)[rows]
+    sums = [
+        np.add.reduceat(values, starts)
+        for values in (np.ones(rows.size), arm.count["tokens"][rows], good, good * right(arm)[rows] * valid(arm)[rows])
+    ]
+    return tuple(
+        Block(int(names[i]), int(first[i]), int(sums[0][i]), int(sums[1][i]), float(seconds[i]), int(sums[2][i]),
+              int(sums[3][i]))
+        for i in np.flatnonzero((first == last) & (seconds > 0))
+    )  # fmt: skip
+
+
+def interrupted(arm: Arm, whole: tuple[Block, ...]) -> int:
+    """How many of an arm's blocks are not whole."""
+    return int(np.unique(arm.count["block"][timed(arm)]).size) - len(whole)
+
+
+def in_time(arm: Arm, targets: Targets) -> Floats:
+    """1 for a request within all targets, else 0. A time that does not exist (TPOT of one token) breaks no target."""
+    late = np.zeros(arm.n, dtype=np.bool_)
+    for name, limit in (("ttft_s", targets.ttft_s), ("tpot_s", targets.tpot_s), ("e2e_s", targets.e2e_s)):
+        if limit is not None:
+            late |= arm.number[name] > limit
+    return (~late & ~np.isnan(arm.number["e2e_s"])).astype(np.float64)
