@@ -85,6 +85,19 @@ def test_letting_go_of_a_guard_ends_every_process_of_its_command(
     assert not any(alive(pid) for pid in family_pids)
 
 
+def test_a_command_is_asked_to_end_before_it_is_made_to(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    polite = f"trap 'touch {asked}; exit 0' TERM; echo ready; while true; do sleep 0.05; done"
+    watch = subprocess.Popen(guarded(["sh", "-c", polite]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert watch.stdin is not None
+    assert watch.stdout is not None
+    assert watch.stdout.readline() == b"ready\n"
+    watch.stdin.close()
+    watch.wait(30.0)
+    watch.stdout.close()
+    assert asked.exists()
+
+
 def test_a_killed_harness_takes_its_server_with_it(tmp_path: Path) -> None:
     pids, command = family(tmp_path)
     start = f"import subprocess, sys, time; subprocess.Popen({[sys.executable, guard.__file__, '1', *command]!r}, "

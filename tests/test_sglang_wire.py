@@ -110,6 +110,10 @@ def test_an_event_is_only_given_once_it_is_whole() -> None:
     assert decoder.feed(b"\n") == [b"{}"]
 
 
+def test_events_may_end_in_either_way_in_one_stream() -> None:
+    assert EventDecoder().feed(b"data: a\r\n\r\ndata: b\n\ndata: c\r\n\r\n") == [b"a", b"b", b"c"]
+
+
 SMILES = ["", "🙂", "🙂", "🙂🙂", "🙂🙂"]
 """The text after each of five tokens (F0 9F, 99 82, F0 9F 99, 82, stop): a server shows whole characters only."""
 
