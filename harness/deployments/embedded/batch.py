@@ -10,7 +10,6 @@ from harness.deployments.embedded.row import Outcome, Row, Said, Ticket
 from harness.deployments.embedded.sampling import stream
 from harness.deployments.embedded.slots import Slots
 from harness.deployments.embedded.step import Spoken
-from harness.method import arm_name
 from harness.processors.masker import Masker
 from harness.request import Failure
 from harness.vocabulary import Vocabulary
@@ -98,12 +97,12 @@ class Batch:
         row.spent.wait_s += perf_counter() - begin
 
     def _better_later(self, ticket: Ticket) -> bool:
-        prompt, owner = ticket.request.prompt_ids, arm_name(ticket.request.method)
+        prompt, owner = ticket.request.prompt_ids, ticket.request.cache
         return self._slots.soon(prompt, owner) - self._slots.now(prompt, owner)[0] >= _WORTH_WAITING
 
     def _sit_down(self, ticket: Ticket, masker: Masker | None) -> None:
         request = ticket.request
-        slot, cached = self._slots.seat(request.prompt_ids, arm_name(request.method))
+        slot, cached = self._slots.seat(request.prompt_ids, request.cache)
         draw = stream(request, self._seed)
         self._rows.append(Row(ticket, masker, slot, cached, cached, list(request.prompt_ids), draw))
         self._waiting.remove((ticket, masker))
