@@ -24,6 +24,7 @@ from harness.method import Method, arm_name
 from harness.progress import Progress
 from harness.prompt import Prompter
 from harness.record import Record
+from harness.report import tokens
 from harness.task import Task
 from harness.tokens import vocabulary
 
@@ -55,6 +56,7 @@ async def _run(plan: Plan) -> Path:
         asker = _asker(plan, deployment)
         asked = questions(plan.task, asker.prompter, deployment.info.context)
         folder = open_folder(plan.folder, _manifest(plan, deployment, asked), asked)
+        tokens.write(folder.path, asker.vocabulary)
         by_id = {question.row.id: question for question in asked}
         todo = turns(list(by_id), plan.methods, plan.block, plan.seed, folder.done())
         await _warm_up(plan, asker, folder, todo, asked)
@@ -65,8 +67,8 @@ async def _run(plan: Plan) -> Path:
 def _asker(plan: Plan, deployment: Deployment) -> Asker:
     info = deployment.info
     prompter = Prompter.load(info.tokenizer)
-    tokens = vocabulary(prompter.tokenizer, info.width, info.stop_ids)
-    return Asker(deployment, plan.task, prompter, tokens, plan.seed)
+    spelled = vocabulary(prompter.tokenizer, info.width, info.stop_ids)
+    return Asker(deployment, plan.task, prompter, spelled, plan.seed)
 
 
 def _manifest(plan: Plan, deployment: Deployment, asked: Sequence[Question]) -> manifests.Manifest:
