@@ -67,7 +67,7 @@ def manifest(task: str, examples: int, seed: int, arms: tuple[str, ...]) -> Mani
                           "bfloat16", "cpu", {"threads": 2})  # fmt: skip
     return Manifest(
         identity="5f1d2c3b4a596877", task=task, arms=arms, seed=seed,
-        config={"task": {"name": task}, "load": {"concurrency": 8}},
+        config={"task": {"name": task, "temperature": 0.0}, "load": {"concurrency": 8}},
         deployment=info, data_digest="0123456789abcdef", examples=examples, unlabelled=0,
         notes=("the chat template has no system turn: its text stands at the front of the user turn",),
         versions={"python": "3.11.7", "torch": "2.13.0", "llguidance": "1.9.1"},

@@ -9,13 +9,14 @@ from pathlib import Path
 import msgspec
 
 from harness.manifest import Manifest
+from harness.metrics.pairing import same_arms
 from harness.metrics.summarise import summarise
 from harness.report import alike, html, markdown, tokens
 from harness.report.harvest import Harvest
 from harness.report.html import Page
 from harness.report.page import task_page
 from harness.report.run_page import show_examples
-from harness.report.setup import SetUp, read_manifest, set_up
+from harness.report.setup import SetUp, is_greedy, read_manifest, set_up
 from harness.report.sources import Source, Sources
 from harness.report.write import EXAMPLE_BYTES, write_text
 
@@ -27,7 +28,17 @@ def write_comparison(run_folders: Sequence[Path], out: Path) -> Path:
     harvest = Harvest(sources)
     task = _joined([manifest.task for manifest in manifests])
     deployment = _joined([manifest.deployment.name for manifest in manifests])
-    summary = summarise(harvest.lines(), task, deployment, manifests[0].seed)
+    runs = {source.name: manifest.arms for source, manifest in zip(sources.all, manifests, strict=True)}
+    summary = summarise(
+        harvest.lines(),
+        task,
+        deployment,
+        manifests[0].seed,
+        order=[f"{name}:{arm}" for name, arms in runs.items() for arm in arms],
+        pairing=same_arms(runs),
+        lines=sources.whole_lines(),
+        greedy=all(map(is_greedy, manifests)),
+    )
     summary = msgspec.structs.replace(summary, notes=(*alike.differences(sources.all), *summary.notes))
     texts = _texts(sources, manifests)
     shown = show_examples(sources, summary, harvest, texts, EXAMPLE_BYTES)

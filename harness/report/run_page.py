@@ -12,7 +12,7 @@ from harness.report.harvest import Harvest
 from harness.report.page import Examples, TaskPage, shown_words, task_page
 from harness.report.palette import looks
 from harness.report.parquet import RecordTable
-from harness.report.setup import read_manifest, set_up, started
+from harness.report.setup import is_greedy, read_manifest, set_up, started
 from harness.report.sources import Source, Sources
 
 LISTED = 120
@@ -31,7 +31,15 @@ def read_run(folder: Path, example_bytes: int) -> Made:
     manifest, sources = read_manifest(folder), Sources([Source(folder)])
     with RecordTable(folder / "records.parquet") as table:
         harvest = Harvest(sources, table.add)
-        summary = summarise(harvest.lines(), manifest.task, manifest.deployment.name, manifest.seed)
+        summary = summarise(
+            harvest.lines(),
+            manifest.task,
+            manifest.deployment.name,
+            manifest.seed,
+            order=manifest.arms,
+            lines=sources.whole_lines(),
+            greedy=is_greedy(manifest),
+        )
     texts = tokens.read(folder, manifest.deployment.stop_ids)
     title, subtitle = f"{manifest.task} on {manifest.deployment.name}", _subtitle(manifest)
     shown = show_examples(sources, summary, harvest, texts, example_bytes)

@@ -27,6 +27,11 @@ def read_manifest(folder: Path) -> Manifest:
     return msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Manifest)
 
 
+def is_greedy(manifest: Manifest) -> bool:
+    """Whether every token was the most likely one that was allowed."""
+    return bool(manifest.config.get("task", {}).get("temperature") == 0)
+
+
 def set_up(folder: Path, manifest: Manifest) -> SetUp:
     """What the report says of a run."""
     config = msgspec.json.encode(without_secrets(manifest.config))

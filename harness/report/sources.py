@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.metrics.whole import Line
 from harness.record import Record
 
 
@@ -37,6 +38,10 @@ class Sources:
                     if line.endswith(b"\n"):
                         yield offset * len(self.all) + number, source, line
                     offset += len(line)
+
+    def whole_lines(self) -> Iterator[Line]:
+        """The same lines as the metrics take them: what an arm of theirs is called, and the line."""
+        return ((source.arm, line) for _, source, line in self.lines())
 
     def records(self, places: Sequence[int]) -> list[Record]:
         """The whole records at these places, their arms named as in the report."""
