@@ -13,7 +13,7 @@ import msgspec
 
 from harness.processors.messages import Frames, FromWorker, ToWorker, frame
 
-CHUNK = 1 << 18
+CHUNK = 1 << 16
 
 
 class LoopEnd:

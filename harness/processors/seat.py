@@ -98,14 +98,20 @@ class Seat:
 
     def attend(self) -> None:
         """Take what the worker sent; replace it if it is dead, hangs, or owes an answer for too long."""
-        self._hear()
+        self.hear()
         if self.refused is None and (death := self.hands.death()):
-            self._hear()  # its last words may say why
+            self.hear()  # its last words may say why
             if self.refused is None:
                 key, _ = self.hands.segment.busy_with()
                 self._replace(key, "processor", f"the worker {death}")
         elif self.refused is None:
             self._check()
+
+    def hear(self) -> None:
+        """Take what the worker sent."""
+        for message in self.hands.end.receive():
+            self._heard = time.monotonic()
+            self._take(message)
 
     def drop(self, grace_s: float) -> None:
         """End the worker."""
@@ -161,11 +167,6 @@ class Seat:
         import torch
 
         return Rewritten(torch.from_numpy(self.hands.segment.row(sequence.row, np.float32, self._width).copy()), mask_s)
-
-    def _hear(self) -> None:
-        for message in self.hands.end.receive():
-            self._heard = time.monotonic()
-            self._take(message)
 
     def _check(self) -> None:
         now = time.monotonic()

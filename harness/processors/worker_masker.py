@@ -70,6 +70,7 @@ class WorkerMasker:
         groups = self._by_seat(request_ids)
         for seat, group in groups:
             seat.rewrite(group) if self._rewrites else seat.prepare(group)
+            seat.hear()  # masks that were asked ahead are there already, as a rule
         while waiting := [seat for seat, group in groups if not all(s.settled for s in group)]:
             self._wait(waiting)
         return {s.request_id: settled for s in sequences if (settled := s.failure or s.answer)}
