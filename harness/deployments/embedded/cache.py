@@ -2,6 +2,9 @@
 
 Each forward pass is told by a `Plan` which slots it reads and where it writes. Rows that sit side by side are read as a
 view, without copying a byte; transformers' own growing cache copies all of it at every layer of every step.
+
+Plans are rounded up to sizes at which the CPU's kernels add in the same order, whatever the batch (see
+docs/decisions/embedded-batch-invariance.md). What is added to reach such a size is padding, and changes no result.
 """
 
 from collections.abc import Sequence
@@ -10,6 +13,15 @@ from typing import Any
 import msgspec
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
+
+SIDE_BY_SIDE = 4
+"""A pass of single tokens holds at least so many sequences, and one of prompts takes so many logits of each."""
+_READ_BY = 32
+"""How much of the slots is read is a multiple of this ..."""
+_PROMPTS_READ = 384
+"""... and at least this where prompts are computed."""
+_PROMPT_BY = 16
+"""The tokens of each prompt in a pass are a multiple of this."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -79,8 +91,14 @@ class SlotCache(Cache):
     """What a model sees of `KeyValues` during one forward pass."""
 
     def __init__(self, store: KeyValues, layers: int) -> None:
+        self._store = store
         self.plan: Plan | None = None
         super().__init__(layers=[_Layer(self, store, layer) for layer in range(layers)])
+
+    def follow(self, plan: Plan) -> None:
+        """The next forward pass is `plan`."""
+        self._store.reserve(plan.length)
+        self.plan = plan
 
 
 class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transformers is typed in part
@@ -133,23 +151,30 @@ def _read(store: torch.Tensor, plan: Plan) -> torch.Tensor:
     return store[list(plan.slots), :, : plan.length]
 
 
-def causal_plan(slots: Sequence[int], starts: Sequence[int], chunks: Sequence[Sequence[int]]) -> Plan:
+def causal_plan(
+    slots: Sequence[int], starts: Sequence[int], chunks: Sequence[Sequence[int]], prompts: bool = True
+) -> Plan:
     """The next tokens of some sequences: `chunks[i]` goes to `slots[i]` at the positions from `starts[i]` on. An empty
-    chunk is a sequence that only keeps its place between others."""
-    longest = max(map(len, chunks))
-    ids = torch.tensor([[0] * (longest - len(chunk)) + list(chunk) for chunk in chunks])
-    offsets = torch.arange(longest) - torch.tensor([longest - len(chunk) for chunk in chunks])[:, None]
+    chunk is a sequence that only keeps its place between others. Without `prompts`, no chunk is longer than a token."""
+    end = max(start + len(chunk) for start, chunk in zip(starts, chunks, strict=True) if chunk)
+    length = max(_up(end, _READ_BY), _PROMPTS_READ if prompts else 0)
+    wide = _up(max(map(len, chunks)), _PROMPT_BY) if prompts else 1
+    ids = torch.tensor([[0] * (wide - len(chunk)) + list(chunk) for chunk in chunks])
+    offsets = torch.arange(wide) - torch.tensor([wide - len(chunk) for chunk in chunks])[:, None]
     positions = torch.where(offsets < 0, 0, torch.tensor(starts)[:, None] + offsets)
-    length = max(start + len(chunk) for start, chunk in zip(starts, chunks, strict=True) if chunk)
     real = (offsets >= 0).flatten().nonzero()[:, 0]
-    padded = len(real) < ids.numel()
     return Plan(
         slots=tuple(slots),
         ids=ids,
         positions=positions,
         mask=(torch.arange(length) <= positions[:, :, None])[:, None],
-        real=real if padded else None,
-        write_slots=torch.tensor(slots).repeat_interleave(longest)[real],
+        real=real if len(real) < ids.numel() else None,
+        write_slots=torch.tensor(slots).repeat_interleave(wide)[real],
         write_at=positions.flatten()[real],
         length=length,
+        keep=SIDE_BY_SIDE if prompts else 1,
     )
+
+
+def _up(size: int, step: int) -> int:
+    return -(-size // step) * step

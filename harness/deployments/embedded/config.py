@@ -36,7 +36,7 @@ class Embedded(msgspec.Struct, frozen=True, tag="embedded", tag_field="kind", fo
     threads: int = 0
     max_batch: int = 32
     context: int = 2048
-    prefill_chunk: int = 512
+    prefill_chunk: int = 256
     kept: int = 16
     exact: bool = False
     seed: int = 0

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from harness.deployment import DeploymentInfo
 from harness.deployments.embedded.batch import Batch
+from harness.deployments.embedded.cache import SIDE_BY_SIDE
 from harness.deployments.embedded.config import Embedded, thread_count
 from harness.deployments.embedded.loading import Loaded, loaded
 from harness.deployments.embedded.loop import Engine, Loop
@@ -64,7 +65,7 @@ async def started(config: Embedded) -> AsyncIterator[EmbeddedDeployment]:
 
 
 def _engine(parts: Loaded, config: Embedded) -> Engine:
-    places = config.max_batch + config.kept
+    places = config.max_batch + max(config.kept, SIDE_BY_SIDE)
     slots = Slots(parts.model.store(places), places, parts.info.context, reuse=not config.exact)
     batch = Batch(slots, parts.vocabulary, config.max_batch, config.seed)
     scorer = Scorer(parts.model, slots, config.prefill_chunk)

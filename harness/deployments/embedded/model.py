@@ -40,7 +40,8 @@ class Model:
     @torch.inference_mode()
     def forward(self, cache: SlotCache, plan: Plan) -> torch.Tensor:
         """The logits after the last `plan.keep` tokens of each sequence, float32, shape `(k, keep, width)`."""
-        cache.plan = plan = _moved(plan, self.device)
+        plan = _moved(plan, self.device)
+        cache.follow(plan)
         logits = self._call(cache, plan.ids, plan.keep, attention_mask=plan.mask, position_ids=plan.positions)
         return logits[:, -plan.keep :].float()
 
@@ -72,7 +73,6 @@ class Model:
     def _check_slots(self, expected: torch.Tensor) -> None:
         """The same tokens through slots, in two passes beside another sequence, give the same logits."""
         store = self.store(2)
-        store.reserve(len(_PROBE))
         cache = self.cache(store)
         self.forward(cache, causal_plan((0, 1), (0, 0), (_PROBE[:1], _PROBE[:4])))
         logits = self.forward(cache, causal_plan((0, 1), (1, 4), (_PROBE[1:3], _PROBE[4:])))[1, -1]
@@ -86,7 +86,7 @@ def load(config: "Embedded") -> tuple[Model, Any, Path]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # the run shows its own
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # the run shows its own
     folder = model_folder(config.model)
     device = _device(config.device)
     try:

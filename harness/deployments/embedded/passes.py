@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.deployments.embedded.cache import Plan, causal_plan
+from harness.deployments.embedded.cache import SIDE_BY_SIDE, Plan, causal_plan
 from harness.deployments.embedded.row import Row
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One forward pass: the next `counts[i]` tokens of `rows[i]`. `bystanders` are the slots between theirs: they keep
-    their place, so that the pass reads all keys and values as one view, and compute nothing that is kept."""
+    """One forward pass: the next `counts[i]` tokens of `rows[i]`, of their prompts or the one they said last.
+    `bystanders` are slots among and behind theirs, so that the pass reads all keys and values as one view; they compute
+    nothing that is kept."""
 
     rows: tuple[Row, ...]
     counts: tuple[int, ...]
+    prompts: bool
     bystanders: tuple[int, ...] = ()
 
     def plan(self) -> Plan:
@@ -21,16 +23,13 @@ class Pass:
         places = {row.slot: (row.computed, row.ids[row.computed : row.computed + n]) for row, n in self.pairs()}
         places |= {slot: (0, []) for slot in self.bystanders}
         slots = sorted(places)
-        return causal_plan(slots, [places[slot][0] for slot in slots], [places[slot][1] for slot in slots])
+        starts, chunks = zip(*(places[slot] for slot in slots), strict=True)
+        return causal_plan(slots, starts, chunks, self.prompts)
 
     def order(self) -> list[int]:
         """Where each of `rows` stands among the plan's sequences."""
         slots = sorted([*(row.slot for row in self.rows), *self.bystanders])
         return [slots.index(row.slot) for row in self.rows]
-
-    def reach(self) -> int:
-        """The length of the longest sequence when the pass is done."""
-        return max(row.computed + n for row, n in self.pairs())
 
     def speaking(self) -> tuple[Row, ...]:
         """The rows that say a token after it."""
@@ -42,20 +41,22 @@ class Pass:
 
 
 def passes(rows: Sequence[Row], chunk: int, exact: bool) -> list[Pass]:
-    """The passes of one step: every row that has one token to compute, and prompts up to `chunk` tokens, first come,
-    first served. With `exact`, each row has a pass of its own."""
-    ready = tuple(row for row in rows if row.pending == 1)
-    prompts = tuple(row for row in rows if row.pending > 1)
+    """The passes of one step: every row that said something, and prompts up to `chunk` tokens, first come, first
+    served. With `exact`, each row has a pass of its own."""
+    talking = tuple(row for row in rows if row.said)
+    prompts = tuple(row for row in rows if not row.said)
     if exact:
-        alone = [Pass((row,), (1,)) for row in ready]
-        return alone + [Pass((row,), (min(row.pending, chunk),)) for row in prompts[:1]]
-    together = [Pass(ready, (1,) * len(ready), _between(ready))] if ready else []
-    return together + ([_prefill(prompts, chunk)] if prompts else [])
+        said = [Pass((row,), (1,), prompts=False) for row in talking]
+    else:
+        said = [Pass(talking, (1,) * len(talking), False, _beside(talking))] if talking else []
+    return [*said, _prefill(prompts[:1] if exact else prompts, chunk)] if prompts else said
 
 
-def _between(rows: Sequence[Row]) -> tuple[int, ...]:
+def _beside(rows: Sequence[Row]) -> tuple[int, ...]:
+    """The slots between those of `rows`, and as many behind as make `SIDE_BY_SIDE`."""
     taken = {row.slot for row in rows}
-    return tuple(slot for slot in range(min(taken), max(taken)) if slot not in taken)
+    first = min(taken)
+    return tuple(slot for slot in range(first, max(max(taken) + 1, first + SIDE_BY_SIDE)) if slot not in taken)
 
 
 def _prefill(prompts: Sequence[Row], chunk: int) -> Pass:
@@ -66,4 +67,4 @@ def _prefill(prompts: Sequence[Row], chunk: int) -> Pass:
         if max(longest, row.pending) * (len(chosen) + 1) <= chunk:
             chosen.append(row)
             longest = max(longest, row.pending)
-    return Pass(tuple(chosen), tuple(min(row.pending, chunk) for row in chosen))
+    return Pass(tuple(chosen), tuple(min(row.pending, chunk) for row in chosen), prompts=True)

@@ -48,7 +48,6 @@ class Scorer:
         for path, tokens in zip(branches.paths, continuations, strict=True):
             for node, token in zip(path, tokens, strict=True):
                 asked.setdefault(node, set()).add(token)
-        self._store.reserve(len(prompt) + len(branches.tokens))
         told = _read(self._after_prompt(prompt), [PROMPT], asked)
         looks = branches.ancestors()
         for first in range(0, len(branches.tokens), self._chunk):
@@ -63,10 +62,11 @@ class Scorer:
     def _after_prompt(self, prompt: Sequence[int]) -> torch.Tensor:
         """The logits after the prompt, shape `(1, width)`; its keys and values are in the store then."""
         start, slot = self._slots.now(prompt, ANYONE)
+        self._store.reserve(start)
         self._store.copy(self._slots.store, slot, 0, start)
         while True:
             chunk = prompt[start : start + self._chunk]
-            logits = self._model.forward(self._cache, causal_plan((0,), (start,), (chunk,)))[0]
+            logits = self._model.forward(self._cache, causal_plan((0,), (start,), (chunk,)))[0, -1:]
             start += len(chunk)
             if start == len(prompt):
                 return logits

@@ -70,7 +70,6 @@ class Stepper:
         return (logits[0] if len(logits) == 1 else torch.cat(logits)), marks
 
     def _run(self, one: Pass) -> torch.Tensor:
-        self._slots.store.reserve(one.reach())
         speaking, order = one.speaking(), one.order()
         places = [place for row, place in zip(one.rows, order, strict=True) if row in speaking]
         logits = self._model.forward(self._cache, one.plan())[:, -1]
