@@ -90,8 +90,8 @@ def from_slims(records: Iterable[Slim], order: Sequence[str] = ()) -> Columns:
             builder = arms[record.arm] = _Builder(examples, clusters)
         builder.add(record)
     ordered = [arm for arm in order if arm in arms] + [arm for arm in arms if arm not in order]
-    names = list(examples)
-    return Columns({arm: arms[arm].finish(arm, names) for arm in ordered}, len(examples), len(clusters))
+    finished = {arm: arms[arm].finish(arm) for arm in ordered}
+    return Columns(finished, len(examples), len(clusters))
 
 
 class _Builder:
@@ -110,14 +110,15 @@ class _Builder:
         if len(self._waiting) == CHUNK:
             self._flush()
 
-    def finish(self, arm: str, names: Sequence[str]) -> Arm:
+    def finish(self, arm: str) -> Arm:
         self._flush()
         columns = {name: np.concatenate([chunk.pop(name) for chunk in self._chunks]) for name in list(self._chunks[0])}
         order = np.argsort(columns["example"], kind="stable")
         example = columns["example"][order]
         if (twice := np.flatnonzero(example[1:] == example[:-1])).size:
+            name = next(name for name, number in self._examples.items() if number == example[twice[0]])
             raise ValueError(
-                f"records: arm {arm} has more than one record of example {names[int(example[twice[0]])]!r} "
+                f"records: arm {arm} has more than one record of example {name!r} "
                 f"({twice.size} such); an arm has one record an example: give repeats their own ids and one cluster"
             )
         return Arm(

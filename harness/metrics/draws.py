@@ -50,8 +50,15 @@ def _draw(answers: Judged, clusters: Ints, times: int, generator: np.random.Gene
     place[clusters] = np.arange(clusters.size)
     rows = np.flatnonzero(place[answers.cluster] >= 0)
     times = int(np.clip(CELLS // rows.size, 50, times))
-    counts = generator.multinomial(answers.clusters, np.full(clusters.size, 1 / clusters.size), size=times)
-    return Draw(rows, counts.astype(np.float64)[:, place[answers.cluster[rows]]])
+    return Draw(rows, counts(generator, answers.clusters, clusters.size, times)[:, place[answers.cluster[rows]]])
+
+
+def counts(generator: np.random.Generator, drawn: int, units: int, times: int) -> Floats:
+    """How often each unit comes up in `drawn` draws with replacement, shape (times, units)."""
+    if drawn > 4 * units:
+        return generator.multinomial(drawn, np.full(units, 1 / units), size=times).astype(np.float64)
+    picks = generator.integers(0, units, (times, drawn)) + units * np.arange(times)[:, None]
+    return np.bincount(picks.ravel(), minlength=times * units).reshape(times, units).astype(np.float64)
 
 
 def _subset(answers: Judged, rows: Ints) -> Judged:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from harness.metrics.columns import Arm
 from harness.metrics.confidences import CONFIDENCES, confidence, judgeable
 from harness.metrics.judged import Ints
-from harness.metrics.paired_blocks import SPEEDS, Side, log_rates
+from harness.metrics.paired_blocks import SPEEDS, BlockSpeeds, log_rates
 from harness.metrics.quality import labelled, right, score, valid
 from harness.metrics.statistics import Tested, holm, log_ratios, paired_means, paired_outcomes
 
@@ -43,6 +43,14 @@ class Pair(msgspec.Struct, frozen=True):
     p: float | None
     p_holm: float | None
     mdd: float | None
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One arm of a pair: its name, its columns, its speeds by block."""
+
+    name: str
+    arm: Arm
+    speeds: BlockSpeeds
 
 
 def compare(pairs: Iterable[tuple[Side, Side]], seed: int) -> tuple[Pair, ...]:
@@ -84,7 +92,7 @@ def _calibration(first: Side, second: Side, seed: int) -> list[Pair]:
 
 
 def _speed(first: Side, second: Side) -> list[Pair]:
-    logs = log_rates(first, second)
+    logs = log_rates(first.speeds, second.speeds)
     return [pair for name in SPEEDS for pair in _pair(name, first, second, "blocks", log_ratios(logs[name]))]
 
 

@@ -6,12 +6,16 @@ from scipy.stats import t as student
 from harness.metrics.estimate import LEVEL, Estimate, nothing
 from harness.metrics.judged import Floats, Ints
 
+WIDEST = 20.0
+"""Half widths of the log beyond which an interval says nothing (half a billion times more or less)."""
+
 
 def ratio(over: Floats, under: Floats, n: int | None = None, level: float = LEVEL) -> Estimate:
     """sum(over) / sum(under) of g independent groups, both of shape (g,) and not negative.
 
-    The spread is the linearised ratio's (Cochran 1977, 6.3), the interval Student's with g - 1 degrees of freedom on
-    the log, so that it stays above 0. No interval where there is one group, or the ratio is 0.
+    The spread is the jackknife's (the ratio without each group in turn; Cochran 1977, 6.16), the interval Student's
+    with g - 1 degrees of freedom on the log, so that it stays above 0. No interval where there is one group, or the
+    ratio is 0.
     """
     count = over.size if n is None else n
     below = float(under.sum())
@@ -21,11 +25,12 @@ def ratio(over: Floats, under: Floats, n: int | None = None, level: float = LEVE
     if over.size < 2 or value <= 0:
         return Estimate(value, None, None, count)
     groups = over.size
-    error = np.sqrt(((over - value * under) ** 2).sum() * groups / (groups - 1)) / below
-    factor = float(np.exp(student.ppf((1 + level) / 2, groups - 1) * error / value))
-    if not np.isfinite(value * factor):
+    moved = (over - value * under) / np.maximum(below - under, 1e-300)
+    error = np.sqrt((moved**2).sum() * (groups - 1) / groups)
+    half = float(student.ppf((1 + level) / 2, groups - 1) * error / value)
+    if half > WIDEST:
         return Estimate(value, None, None, count)
-    return Estimate(value, value / factor, value * factor, count)
+    return Estimate(value, value / float(np.exp(half)), value * float(np.exp(half)), count)
 
 
 def complement(part: Estimate) -> Estimate:

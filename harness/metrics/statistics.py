@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import binom, norm
 from scipy.stats import t as student
 
+from harness.metrics.draws import counts
 from harness.metrics.estimate import LEVEL
 from harness.metrics.intervals import mean_variance
 from harness.metrics.judged import Floats, Ints
@@ -77,7 +78,7 @@ def bootstrap_p(difference: Floats, cluster: Ints, seed: int) -> float:
     observed = _t(mean, np.array([((sums - mean * sizes) ** 2).sum()]), sizes.sum())[0]
     if sums.size > BOOTSTRAPPED:
         return float(2 * student.sf(observed, sums.size - 1))
-    weights = np.random.default_rng(seed).multinomial(sums.size, np.full(sums.size, 1 / sums.size), size=TIMES)
+    weights = counts(np.random.default_rng(seed), sums.size, sums.size, TIMES)
     total, size = weights @ sums, weights @ sizes
     again = total / size
     squares = weights @ sums**2 - 2 * again * (weights @ (sums * sizes)) + again**2 * (weights @ sizes**2)

@@ -13,9 +13,9 @@ from harness.metrics.judged import Floats, Ints, Judged
 from harness.metrics.latency import Distribution, distribution, edges
 from harness.metrics.masking import masking
 from harness.metrics.names import NAMES
-from harness.metrics.paired_blocks import Side
+from harness.metrics.paired_blocks import block_speeds
 from harness.metrics.pairing import Pairing, each_with_each
-from harness.metrics.pairs import compare
+from harness.metrics.pairs import Side, compare
 from harness.metrics.recalibration import Recalibration, recalibration
 from harness.metrics.reliability import reliability
 from harness.metrics.speed import KINDS
@@ -58,7 +58,7 @@ def summarise(
         name: {which: judged_answers(arm, which, columns.clustered) for which in CONFIDENCES}
         for name, arm in columns.arms.items()
     }
-    sides = {name: Side(name, arm, blocks[name]) for name, arm in columns.arms.items()}
+    sides = {name: Side(name, arm, block_speeds(arm, blocks[name])) for name, arm in columns.arms.items()}
     asked = each_with_each(tuple(columns.arms)) if pairing is None else pairing
     return Summary(
         task=task,
@@ -127,9 +127,8 @@ def _notes(columns: Columns, blocks: dict[str, tuple[Block, ...]], traced: bool)
     if unlabelled:
         notes.append(f"{unlabelled:,} answered examples have no gold answer and are in no accuracy or calibration.")
     if columns.clustered:
-        notes.append(
-            f"The {columns.examples:,} examples come in {columns.clusters:,} clusters; intervals and tests rest on those."
-        )
+        sizes = f"{columns.examples:,} examples come in {columns.clusters:,} clusters"
+        notes.append(f"The {sizes}; intervals and tests rest on those.")
     if traced and columns.examples > SAMPLE:
         notes.append(f"Traces were read of about {SAMPLE:,} of {columns.examples:,} examples, the same in every arm.")
     return notes
