@@ -35,7 +35,7 @@ def test_a_large_difference_that_the_test_does_not_establish_is_not_said() -> No
 
 def test_where_nothing_is_established_the_smallest_difference_that_would_have_shown_is_said() -> None:
     said = _said(difference("native/llguidance", "none", 0.01, 0.9))
-    assert "Tested alone on 200 examples, a true difference of 7.0 points shows in 80% of such runs" in said
+    assert "Tested alone, a true difference of 7.0 points in accuracy (200 examples) shows in 80% of such runs" in said
 
 
 def test_a_difference_is_told_from_the_arm_that_has_more_whatever_way_it_was_tested() -> None:
@@ -68,6 +68,21 @@ def test_arms_that_beat_the_same_arm_are_not_ranked_by_how_much() -> None:
     said = _said(*pairs, difference("async/lm_format_enforcer", "native/llguidance", 0.8, 0.5))
     assert said.index("native/llguidance +10.0") < said.index("async/lm_format_enforcer +90.0")
     assert "no difference is established between native/llguidance and async/lm_format_enforcer" in said
+
+
+def test_metrics_that_leave_the_same_arms_open_share_a_sentence() -> None:
+    said = _said(difference("native/llguidance", "none", 0.0, 1.0), ratio("native/llguidance", "none", 1.0, 1.0))
+    assert "Accuracy and tokens/s: no difference is established between none and native/llguidance." in said
+    assert "7.0 points in accuracy (200 examples) and 1.20 times in tokens/s (12 blocks)" in said
+
+
+def test_answers_that_are_not_of_one_length_are_a_caution_for_rates() -> None:
+    def speeds(tokens: float) -> dict[str, Estimate]:
+        return {"tokens_per_s": Estimate(tokens, None, None, 9), "requests_per_s": Estimate(2.0, None, None, 9)}
+
+    uneven = verdict(summary({"none": speeds(40), "native/x": speeds(20)})).cautions
+    assert any("tokens an answer: none 20 and native/x 10" in caution for caution in uneven)
+    assert verdict(summary({"none": speeds(40), "native/x": speeds(38)})).cautions == ()
 
 
 def test_one_arm_alone_is_compared_with_nothing() -> None:

@@ -8,12 +8,14 @@ from markupsafe import Markup
 
 from harness.metrics.estimate import Estimate
 from harness.report import numbers, placing, svg
-from harness.report.frame import CHARACTER, Axis, Frame
+from harness.report.frame import Axis, Frame
 from harness.report.palette import Look
 from harness.report.scale import Scale, spanning
 
 WIDTH, HEIGHT = 380.0, 330.0
 LEFT, RIGHT, TOP, FLOOR = 54.0, 368.0, 44.0, 286.0
+BOLD = 11.0
+"""Width of a bold letter, in units of the picture."""
 MARK = 5.0
 WIDEST = 17.0
 """Radius of the largest ring, in units of the picture."""
@@ -112,7 +114,7 @@ def _bars(spot: Spot, plot: Frame) -> Markup:
 
 def _letters(spots: Sequence[Spot], plot: Frame, rings: Rings) -> list[Markup]:
     marks = [(_centre(spot, plot), 0.71 * rings.radius(spot.ece_value)) for spot in spots]
-    half_widths = [len(spot.look.letter) * CHARACTER * 13 / 2 for spot in spots]
+    half_widths = [1 + len(spot.look.letter) * BOLD / 2 for spot in spots]
     return [
         svg.text((x, y + 4.5), spot.look.letter, "letter", "middle")
         for spot, (x, y) in zip(spots, placing.places(marks, half_widths, 7), strict=True)

@@ -8,6 +8,10 @@ Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
 
+TOWARDS = ((1, -1), (-1, -1), (1, 1), (-1, 1), (1.4, 0), (-1.4, 0), (0, -1.4), (0, 1.4))
+OUT = (8, 15, 24, 36, 50)
+
+
 def places(marks: Sequence[tuple[Point, float]], half_widths: Sequence[float], half_height: float) -> list[Point]:
     """A place for the middle of each label, near its mark: `marks` are centres and how far they reach to a corner. Each
     gets the first free place around it, the nearest where none is free."""
@@ -31,10 +35,7 @@ def overlap(one: Box, other: Box) -> bool:
 
 
 def _free(centre: Point, reach: float, half_width: float, half_height: float, taken: Sequence[Box]) -> Point:
-    corners = [(1, -1), (-1, -1), (1, 1), (-1, 1)]
-    tries = [
-        (centre[0] + (reach + out) * x, centre[1] + (reach + out) * y) for out in (8, 15, 24, 36) for x, y in corners
-    ]
+    tries = [(centre[0] + (reach + out) * x, centre[1] + (reach + out) * y) for out in OUT for x, y in TOWARDS]
     for place in tries:
         box = around(place, half_width, half_height)
         if not any(overlap(box, other) for other in taken):

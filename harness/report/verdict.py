@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from harness.metrics.estimate import Estimate
 from harness.metrics.names import NAMES
 from harness.metrics.pairs import Pair
 from harness.metrics.summary import Summary
@@ -19,8 +20,11 @@ SUBJECTS = {
     "score": "given more credit than",
     "validity": "valid more often than",
     "tokens_per_s": "faster, in tokens/s, than",
+    "requests_per_s": "faster, in requests/s, than",
 }
 """The metrics a verdict speaks of, in order, and how it says that one arm has more."""
+LONGER = 1.25
+"""How much longer the longest answers of an arm may be before rates are told with a caution."""
 LISTED, SENTENCES = 4, 3
 """Arms written out in one sentence, and sentences about one metric; charts and tables hold all."""
 
@@ -47,10 +51,8 @@ def verdict(summary: Summary) -> Verdict:
         about.pop("score", None)
     order = tuple(summary.arms)
     established = tuple(sentence for metric, pairs in about.items() for sentence in _established(metric, pairs, order))
-    unknown = tuple(
-        _open(metric, pairs, order) for metric, pairs in about.items() if not all(map(is_established, pairs))
-    )
-    return Verdict(_lead(summary, about), established, unknown, (*_cautions(summary), *summary.notes))
+    cautions = (*_cautions(summary), *_lengths(summary), *summary.notes)
+    return Verdict(_lead(summary, about), established, tuple(_open(about, order)), cautions)
 
 
 def listing(names: Sequence[str], end: str = "and") -> str:
@@ -106,12 +108,18 @@ def _interval(pair: Pair) -> str:
     return f"{write(pair.low)} to {write(pair.high)}"
 
 
-def _open(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> str:
-    """What is not established about a metric, and the smallest difference that would have been."""
-    unknown = [pair for pair in pairs if not is_established(pair)]
-    return (
-        f"{_capital(NAMES[metric].title)}: no difference is established {_between(unknown, order)}. {_power(unknown)}"
-    )
+def _open(about: Mapping[str, Sequence[Pair]], order: Sequence[str]) -> list[str]:
+    """What is not established, a sentence for metrics that leave the same arms open, and the smallest difference that
+    would have been."""
+    alike: dict[str, dict[str, list[Pair]]] = {}
+    for metric, pairs in about.items():
+        if unknown := [pair for pair in pairs if not is_established(pair)]:
+            alike.setdefault(_between(unknown, order), {})[metric] = unknown
+    return [
+        f"{_capital(listing([NAMES[metric].title for metric in unknown]))}: no difference is established {between}. "
+        f"{_power(unknown)}"
+        for between, unknown in alike.items()
+    ]
 
 
 def _between(pairs: Sequence[Pair], order: Sequence[str]) -> str:
@@ -120,14 +128,23 @@ def _between(pairs: Sequence[Pair], order: Sequence[str]) -> str:
     return f"between {listing([f'{pair.arm} and {pair.against}' for pair in pairs], 'nor between')}"
 
 
-def _power(pairs: Sequence[Pair]) -> str:
+def _power(unknown: Mapping[str, Sequence[Pair]]) -> str:
+    sizes = [size_ for metric, pairs in unknown.items() if (size_ := _detectable(metric, pairs))]
+    if not sizes:
+        return "How small a difference would have shown cannot be said."
+    shows = f"a true difference of {listing(sizes)} shows in 80% of such runs"
+    return f"Tested alone, {shows}; smaller ones can be there unseen."
+
+
+def _detectable(metric: str, pairs: Sequence[Pair]) -> str:
+    """The largest of the smallest differences that these comparisons would have shown; empty where none is known."""
     known = [pair for pair in pairs if pair.mdd is not None]
     if not known:
-        return "How small a difference would have shown cannot be said."
+        return ""
     worst = max(known, key=lambda pair: pair.mdd or 0.0)
     unit = "block" if worst.test == "blocks" else "example"
-    shows = f"a true difference of {size(worst, worst.mdd).lstrip('+')} shows in 80% of such runs"
-    return f"Tested alone on {numbers.plural(worst.n, unit)}, {shows}; smaller ones can be there unseen."
+    shown = size(worst, worst.mdd).lstrip("+")
+    return f"{shown} in {NAMES[metric].title} ({numbers.plural(worst.n, unit)})"
 
 
 def _cautions(summary: Summary) -> list[str]:
@@ -136,6 +153,22 @@ def _cautions(summary: Summary) -> list[str]:
     if not named:
         return []
     return [f"Requests that failed or could not be expressed, left out of accuracy: {listing(named)}."]
+
+
+def _lengths(summary: Summary) -> list[str]:
+    """A word where answers are not of one length: a rate of tokens and a rate of answers then say different things."""
+    lengths = {arm: length for arm, metrics in summary.arms.items() if (length := _length(metrics)) is not None}
+    if not lengths or max(lengths.values()) <= LONGER * min(lengths.values()):
+        return []
+    named = listing([f"{arm} {numbers.significant(length, 2)}" for arm, length in lengths.items()])
+    return [
+        f"Answers are not of one length (tokens an answer: {named}), so tokens/s and requests/s compare other work."
+    ]
+
+
+def _length(metrics: Mapping[str, Estimate]) -> float | None:
+    tokens, requests = metrics["tokens_per_s"].value, metrics["requests_per_s"].value
+    return tokens / requests if tokens is not None and requests else None
 
 
 def _capital(sentence: str) -> str:
