@@ -1,0 +1,1 @@
+"""One suite over all implementations of a protocol."""
