@@ -79,7 +79,8 @@ class KeyValues:
         self.values[:, target, :, :length].copy_(origin.values[:, source, :, :length])
 
     def _zeros(self, capacity: int, size: int) -> torch.Tensor:
-        return torch.zeros((self._shape.layers, self._slots, self._shape.heads, capacity, size), **self._options)
+        with torch.inference_mode(False):  # else it could not be written to outside that mode
+            return torch.zeros((self._shape.layers, self._slots, self._shape.heads, capacity, size), **self._options)
 
     def _grown(self, old: torch.Tensor, capacity: int, size: int) -> torch.Tensor:
         new = self._zeros(capacity, size)

@@ -11,11 +11,11 @@ from harness.deployments.embedded.config import Embedded, thread_count
 from harness.deployments.embedded.loading import Loaded, loaded
 from harness.deployments.embedded.loop import Engine, Loop
 from harness.deployments.embedded.maskers import Maskers
-from harness.deployments.embedded.requests import refusal, score_ticket
 from harness.deployments.embedded.row import Outcome, Ticket
-from harness.deployments.embedded.scoring import Scorer
+from harness.deployments.embedded.scoring import Scorer, ScoreTicket
 from harness.deployments.embedded.slots import Slots
 from harness.deployments.embedded.step import Stepper
+from harness.deployments.refusal import check_scoring, refusal
 from harness.processors.masker import Masker
 from harness.request import Request, Scores
 
@@ -38,7 +38,8 @@ class EmbeddedDeployment:
         return await asyncio.wrap_future(ticket.future)
 
     async def score(self, prompt_ids: Sequence[int], continuations_ids: Sequence[Sequence[int]]) -> tuple[Scores, ...]:
-        ticket = score_ticket(prompt_ids, continuations_ids, self._parts.info, self._parts.vocabulary)
+        check_scoring(prompt_ids, continuations_ids, self._parts.info, self._parts.vocabulary)
+        ticket = ScoreTicket(tuple(prompt_ids), tuple(map(tuple, continuations_ids)))
         self._loop.submit(ticket)
         return await asyncio.wrap_future(ticket.future)
 

@@ -2,8 +2,8 @@
 
 Running sequences sit side by side from slot 0 on, so that a pass reads them as one view. A sequence that ended keeps
 its tokens until its slot is needed, the longest unused first; a joining one copies the longest prefix that it shares
-with any other *of the same owner*. The owner is the arm: arms take turns on the same examples, and one that found its
-prompts already computed by another would look faster than it is.
+with any other *of the same owner*. The owner is what a request names as its cache: arms take turns on the same
+examples, and one that found its prompts already computed by another would look faster than it is.
 """
 
 from collections.abc import Sequence
