@@ -14,7 +14,7 @@ from harness.errors import ConstraintError
 from harness.expression import Chars, Concat, Either, Expression, Repeat, Rule
 from harness.gbnf_reader import Rules, read
 
-__all__ = ["Rules", "derives", "derives_something", "parse", "productive"]
+__all__ = ["Rules", "derives", "derives_something", "parse", "productive", "recognises"]
 
 
 @lru_cache(maxsize=256)
@@ -32,9 +32,14 @@ def parse(ebnf: str) -> Rules:
 
 
 def derives(ebnf: str, text: str) -> bool:
-    """Whether the grammar derives `text` as a whole. Slow and plain: for each rule and place it finds every place where
-    the rule can end, until nothing new is found. Raises `ConstraintError`."""
-    return len(text) in _Ends(parse(ebnf), text).of("root", 0)
+    """Whether the grammar derives `text` as a whole. Raises `ConstraintError` for a grammar that cannot be read."""
+    return recognises(parse(ebnf), text)
+
+
+def recognises(rules: Rules, text: str) -> bool:
+    """Whether the rule `root` derives `text` as a whole. Slow and plain: for each rule and place it finds every place
+    where the rule can end, until nothing new is found."""
+    return len(text) in _Ends(rules, text).of("root", 0)
 
 
 def productive(rules: Rules) -> frozenset[str]:
