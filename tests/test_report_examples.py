@@ -41,8 +41,8 @@ def test_an_example_is_shown_for_what_differs(second: tuple[int, bool, str], kin
 
 
 def test_a_rare_sort_of_difference_is_shown_beside_a_frequent_one() -> None:
-    frequent = {f"f{i}": Sighting([0], 1, True, texts_differ=True) for i in range(100)}
-    rare = {"r": Sighting([0], 1, True, invalid=True)}
+    frequent = {f"f{i}": Sighting((0,), 1, True, texts_differ=True) for i in range(100)}
+    rare = {"r": Sighting((0,), 1, True, invalid=True)}
     chosen = choose(frequent | rare, 10)
     assert "r" in chosen.ids
     assert (len(chosen.ids), chosen.interesting, chosen.examples) == (10, 101, 101)

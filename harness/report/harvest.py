@@ -12,15 +12,21 @@ import msgspec
 from harness.record import Outcome, Slim
 from harness.report.interest import Sighting, sighting
 from harness.report.sources import Sources
+from harness.request import Cost
 
 REASONS = 2000
 """How many different reasons are kept apart; a run with more of them has messages that never repeat."""
 LONGEST = 200
 
 
-class Line(Slim, frozen=True, kw_only=True):
+class _Cost(Cost, frozen=True, gc=False):
+    """Cycles cannot be made of these, and watching a million of them for cycles takes longer than decoding them."""
+
+
+class Line(Slim, frozen=True, kw_only=True, gc=False):
     """A record without its traces."""
 
+    cost: _Cost
     text: str
     answer: msgspec.Raw
     gold: msgspec.Raw

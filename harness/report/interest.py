@@ -15,10 +15,10 @@ Kind = Literal["verdicts differ", "answers differ", "not valid"]
 KINDS: tuple[Kind, ...] = ("verdicts differ", "answers differ", "not valid")
 
 
-class Sighting(msgspec.Struct):
+class Sighting(msgspec.Struct, gc=False):
     """What was seen of one example so far: where its records stand in the file, and what they disagree on."""
 
-    places: list[int]
+    places: tuple[int, ...]
     first_text: int
     first_right: bool | None
     texts_differ: bool = False
@@ -27,7 +27,7 @@ class Sighting(msgspec.Struct):
 
     def add(self, place: int, text: int, right: bool | None, outcome: Outcome) -> None:
         """Take one more record of the example."""
-        self.places.append(place)
+        self.places += (place,)
         self.texts_differ |= text != self.first_text
         self.rights_differ |= right != self.first_right
         self.invalid |= outcome != "valid"
@@ -55,7 +55,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
 def sighting(place: int, text: int, right: bool | None, outcome: Outcome) -> Sighting:
     """The first record of an example."""
-    return Sighting([place], text, right, invalid=outcome != "valid")
+    return Sighting((place,), text, right, invalid=outcome != "valid")
 
 
 def choose(sightings: Mapping[str, Sighting], limit: int) -> Chosen:

@@ -46,7 +46,8 @@ SCHEMA = pa.schema(
 )
 
 
-_values = attrgetter(*_SLIM_COLUMNS, *(f"cost.{name}" for name in _COST_COLUMNS), *_TEXT_COLUMNS)
+_COLUMNS = (*_SLIM_COLUMNS, *(f"cost.{name}" for name in _COST_COLUMNS), *_TEXT_COLUMNS)
+_GETTERS = tuple(map(attrgetter, _COLUMNS))
 
 
 class RecordTable:
@@ -78,7 +79,7 @@ class RecordTable:
             self._flush()
 
     def _flush(self) -> None:
-        columns = zip(*map(_values, self._rows), strict=True) if self._rows else [()] * len(SCHEMA)
+        columns = (list(map(get, self._rows)) for get in _GETTERS)
         arrays = [_array(column, field) for column, field in zip(columns, SCHEMA, strict=True)]
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA))
         self._rows = []
