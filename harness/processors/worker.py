@@ -4,6 +4,7 @@ It takes messages from a socket, does one thing at a time (async generators take
 message. It runs as a process (`main`), or, for engines that release the interpreter lock, in a thread (`serve`).
 """
 
+import contextlib
 import faulthandler
 import gc
 import os
@@ -43,6 +44,7 @@ def main(channel_fd: int, segment_fd: int, life_fd: int) -> None:
     os.dup2(2, 1)
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _let_the_model_run()
     threading.Thread(target=_die_with_parent, args=(life_fd,), daemon=True).start()
     serve(WorkerEnd(socket.socket(fileno=channel_fd)), segment_fd, alone=True)
 
@@ -112,6 +114,13 @@ def _made(desk: Desk, segment: Segment, row: Row) -> Made | Failed:
         tokens = contained(row.key, lambda: desk.make(row.key, row.tokens, row.row))
     mask_s = time.perf_counter() - started
     return tokens if isinstance(tokens, Failed) else Made(row.key, tokens, mask_s)
+
+
+def _let_the_model_run() -> None:
+    """A worker that is woken takes an idle core, or waits its turn; it does not push the model off a core."""
+    if hasattr(os, "SCHED_BATCH"):
+        with contextlib.suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _one_torch_thread() -> None:
