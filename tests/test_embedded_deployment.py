@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 
 from harness.constraint import Constraint, JsonSchema, Labels, Regex
 from harness.deployments.embedded.config import Embedded
-from harness.deployments.embedded.deployment import EmbeddedDeployment
+from harness.errors import ConfigError
 from harness.mask import allowed, empty_mask
 from harness.masks import engine
 from harness.method import Native, Processor
@@ -204,29 +204,5 @@ def test_a_constrained_request_with_a_stop_string_is_rejected(live: Running) -> 
 
 
 def test_a_broken_engine_name_is_an_error_of_the_set_up(live: Running) -> None:
-    from harness.errors import ConfigError
-
     with pytest.raises(ConfigError, match="no_such_engine"):
         live.ask(steered("engine", (1, 2), Labels(("a",)), Native("no_such_engine")))
-
-
-def test_nothing_of_ended_requests_is_left_in_the_maskers(live: Running) -> None:
-    """BC-35: state is freed on finish and on abort."""
-    assert isinstance(live.deployment, EmbeddedDeployment)
-
-    async def leave() -> None:
-        going = [
-            asyncio.ensure_future(
-                live.deployment.generate(steered(f"bye {i}", (1, 2), Regex("[ab]{90}"), LLGUIDANCE, 99))
-            )
-            for i in range(12)
-        ]
-        await asyncio.sleep(0.05)
-        for each in going:
-            each.cancel()
-
-    live.runner.run(leave())
-    live.completions(free("after", (1, 2)))
-    masker = live.deployment._maskers.made(LLGUIDANCE)
-    assert masker is not None
-    assert masker._sequences == {}  # type: ignore[attr-defined]

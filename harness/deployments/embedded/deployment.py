@@ -49,7 +49,8 @@ class EmbeddedDeployment:
     async def _masker(self, request: Request) -> Masker | None:
         if request.constraint is None:
             return None
-        return self._maskers.made(request.method) or await asyncio.to_thread(self._maskers.make, request.method)
+        made = self._maskers.made(request.method)
+        return made if made is not None else await asyncio.to_thread(self._maskers.make, request.method)
 
 
 @asynccontextmanager
@@ -57,7 +58,7 @@ async def started(config: Embedded) -> AsyncIterator[EmbeddedDeployment]:
     """Load the model and run its loop until the block ends."""
     parts = await asyncio.to_thread(loaded, config)
     maskers = Maskers(parts.vocabulary)
-    loop = Loop(_engine(parts, config), thread_count(config.threads))
+    loop = Loop(engine(parts, config), thread_count(config.threads))
     try:
         yield EmbeddedDeployment(parts, loop, maskers)
     finally:
@@ -65,7 +66,8 @@ async def started(config: Embedded) -> AsyncIterator[EmbeddedDeployment]:
         await asyncio.to_thread(maskers.stop)
 
 
-def _engine(parts: Loaded, config: Embedded) -> Engine:
+def engine(parts: Loaded, config: Embedded) -> Engine:
+    """What a loop drives: slots, batch, steps and scores on a loaded model."""
     places = config.max_batch + max(config.kept, SIDE_BY_SIDE)
     slots = Slots(parts.model.store(places), places, parts.info.context, reuse=not config.exact)
     batch = Batch(slots, parts.vocabulary, config.max_batch, config.seed)

@@ -57,6 +57,10 @@ class NativeMasker:
         self._known: OrderedDict[Constraint, Future[_Compiled]] = OrderedDict()
         self._sequences: dict[str, _Sequence] = {}
 
+    def __len__(self) -> int:
+        """How many requests it holds."""
+        return len(self._sequences)
+
     def open(self, request: Request) -> None:
         assert request.constraint is not None, "a free request needs no masker"
         first_use = request.constraint not in self._known
