@@ -40,13 +40,16 @@ def _run_one(config: "Config") -> int:
     return 0
 
 
-def finish_sweep(folder: Path) -> None:
-    """After a sweep: the table of each of its runs, and one report over all of them."""
+def finish_sweep(folder: Path, allow_failures: bool) -> int:
+    """After a sweep: one report over all its runs; returns the exit status of their failures."""
+    from harness.record import read_slim
     from harness.report.write import write_combined
 
     runs = sorted(path.parent for path in folder.glob("*/records.jsonl"))
     if runs:
         print(f"report: {write_combined(runs, folder)}", flush=True)
+    failed = any(record.outcome == "failed" for run in runs for record in read_slim(run / "records.jsonl"))
+    return FAILED if failed and not allow_failures else 0
 
 
 def report(arguments: Sequence[str]) -> int:

@@ -12,12 +12,14 @@ from typing import Any
 
 import hydra
 import msgspec
+from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness.dataset import PROJECT
 from harness.deployments.embedded.config import Embedded
+from harness.deployments.sglang.config import SGLang, SGLangLaunch
 from harness.errors import ConfigError, HarnessError
 from harness.experiment import Plan
 from harness.load import Load
@@ -27,8 +29,10 @@ from harness.task import TaskConfig, resolve
 CONFIGS = PROJECT / "configs"
 REFUSED = 2
 """Exit status of a set-up that is refused."""
+REFUSAL = "refused.txt"
+"""In the folder of a refused run: why."""
 
-DeploymentConfig = Embedded
+DeploymentConfig = Embedded | SGLang | SGLangLaunch
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,32 +81,37 @@ def plan_of(config: Config) -> Plan:
 
 
 def with_hydra(job: Callable[[Config], int], arguments: list[str]) -> int:
-    """Run `job` as Hydra says: once, or once for every point of a sweep (`-m`). A point of a sweep that is refused does
-    not stop the others. Returns the worst exit status."""
-    worst = 0
-
-    def one(composed: DictConfig) -> int:
-        nonlocal worst
-        try:
-            status = job(decode(plain(composed)))
-        except HarnessError as error:
-            print(f"error: {error}", file=sys.stderr)
-            status = REFUSED
-        worst = max(worst, status)
-        return status
-
+    """Run `job` as Hydra says: once, or once for every point of a sweep (`-m`), here or wherever a launcher sends it. A
+    point of a sweep that is refused does not stop the others. Returns the worst exit status."""
+    statuses = [0]
     sys.argv = ["python -m harness run", *arguments]
-    hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="config")(one)()
-    return worst
+    hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="config")(
+        lambda composed: statuses.append(_point(job, composed))
+    )()
+    return max(*statuses, CombineReports.status)
+
+
+def _point(job: Callable[[Config], int], composed: DictConfig) -> int:
+    try:
+        return job(decode(plain(composed)))
+    except HarnessError as error:
+        print(f"error: {error}", file=sys.stderr)
+        (Path(HydraConfig.get().runtime.output_dir) / REFUSAL).write_text(f"{error}\n", encoding="utf-8")
+        return REFUSED
 
 
 class CombineReports(Callback):
-    """After a sweep: one report over all its runs."""
+    """After a sweep: one report over all its runs. `status` is the worst exit status that the folders of its points
+    tell of, which holds for points that ran in another process too."""
+
+    status = 0
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         from harness.commands import finish_sweep
 
-        finish_sweep(Path(config.hydra.sweep.dir))
+        folder = Path(config.hydra.sweep.dir).resolve()
+        refused = any(folder.glob(f"*/{REFUSAL}"))
+        CombineReports.status = max(REFUSED if refused else 0, finish_sweep(folder, bool(config.allow_failures)))
 
 
 def plain(composed: DictConfig) -> Any:

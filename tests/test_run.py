@@ -236,6 +236,14 @@ def test_a_sweep_ends_with_one_report_over_its_runs(tmp_path: Path) -> None:
     assert [manifest["config"]["task"]["constraint"]["labels"] for manifest in manifests] == [["yes, maybe", "no"]] * 2
 
 
+def test_a_refused_point_of_a_sweep_does_not_stop_the_others(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "harness", "run", "-m", "block=0,-1", f"hydra.sweep.dir={tmp_path}/sweep"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 2
+    said = [path.read_text(encoding="utf-8") for path in sorted((tmp_path / "sweep").glob("*/refused.txt"))]
+    assert [text.split(",")[0] for text in said] == ["block=0", "block=-1"]
+
+
 def test_the_help_needs_no_heavy_library() -> None:
     code = "import sys, harness.__main__ as m; m._parser().format_help(); print([x for x in sys.modules if x in HEAVY])"
     heavy = 'HEAVY = {"torch", "transformers", "hydra", "datasets", "numpy", "httpx", "msgspec"}\n'
