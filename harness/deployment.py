@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -45,6 +45,15 @@ class Deployment(Protocol):
 
     async def tokenize(self, text: str) -> tuple[int, ...]:
         """The ids of `text` alone: no begin token, and special tokens in it stay text."""
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """A deployment whose answers do not say all that a trace holds, and that can ask for the rest afterwards."""
+
+    async def explain(self, completion: Completion) -> Completion:
+        """The completion with its trace as whole as it can be made, by requests of its own: call it outside the timed
+        window. Raises `DeploymentError`."""
 
 
 class DeploymentFactory(Protocol):

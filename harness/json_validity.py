@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Any, NoReturn, cast
 
 import jsonschema
-import jsonschema_rs
 from jsonschema.validators import validator_for
 
 from harness.constraint import Verdict
@@ -42,7 +41,7 @@ def check_schema(schema: str) -> None:
     try:
         validator_for(parsed, default=jsonschema.Draft202012Validator).check_schema(cast(Any, parsed))
         _validators(schema)
-    except (jsonschema.SchemaError, jsonschema_rs.ValidationError, ValueError) as error:
+    except (jsonschema.SchemaError, ValueError) as error:
         message = str(error).splitlines()[0]
         raise ConstraintError(f"json_schema: not a schema: {message}", "a JSON schema", "mend that part") from None
 
@@ -71,6 +70,8 @@ def judge_json(schema: str, text: str) -> Verdict:
 
 @lru_cache(maxsize=4096)
 def _validators(schema: str) -> tuple[Valid, Valid, tuple[str, ...]]:
+    import jsonschema_rs  # here, because engines that need only the names below run where it is not installed
+
     parsed = json.loads(schema)
     kind = validator_for(parsed, default=jsonschema.Draft202012Validator)
     python = kind(parsed, format_checker=kind.FORMAT_CHECKER)

@@ -457,7 +457,7 @@ def test_a_generation_leaves_nothing_to_the_servers_defaults() -> None:
 
 def test_scores_begin_one_token_before_the_completion() -> None:
     """BC-27, BC-28: ids are joined as ids, and the completion's first token has a value."""
-    body = json.loads(encode.score_body((1, 2, 3), (8, 9), Extra(), "r"))
+    body = json.loads(encode.score_body(encode.Score((1, 2, 3), (8, 9)), Extra(), "r"))
     assert (body["input_ids"], body["logprob_start_len"]) == ([1, 2, 3, 8, 9], 2)
     assert body["sampling_params"]["max_new_tokens"] == 0
 
@@ -465,7 +465,7 @@ def test_scores_begin_one_token_before_the_completion() -> None:
 @pytest.mark.parametrize(("prompt", "completion"), [((), (1,)), ((1,), ()), ((1,), (-1,))])
 def test_ids_that_no_server_can_take_are_refused(prompt: tuple[int, ...], completion: tuple[int, ...]) -> None:
     with pytest.raises(ValueError):
-        encode.score_body(prompt, completion, Extra(), "r")
+        encode.score_body(encode.Score(prompt, completion), Extra(), "r")
 
 
 def test_extra_fields_go_where_the_server_reads_them() -> None:

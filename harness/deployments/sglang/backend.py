@@ -22,7 +22,7 @@ from harness.deployments.sglang.values import (
     Token,
     TokenLogprob,
 )
-from harness.deployments.sglang.wire.encode import Generate, Logprobs, sampling_fields
+from harness.deployments.sglang.wire.encode import Generate, Logprobs, Score, sampling_fields
 from harness.deployments.sglang.wire.extra import sorted_extra
 from harness.deployments.sglang.wire.retry import Retries
 from harness.errors import ConfigError
@@ -179,11 +179,15 @@ class SGLangBackend(LLMBackend):
         processor: ServerProcessor | None = None,
         logprobs: bool = False,
         top_logprobs: int = 0,
+        cache: str = "",
+        data_parallel_rank: int | None = None,
     ) -> Generated:
         """Continue `prompt_ids`, streamed, on the native endpoint. Log-probabilities are taken AFTER the mask of
-        grammar and processor and after temperature. Ids past the model's vocabulary end the server: check them
-        first."""
-        asked = _generation(prompt_ids, sampling, grammar, processor, Logprobs(top_logprobs) if logprobs else None)
+        grammar and processor and after temperature. Prompt prefixes are reused among requests with the same `cache`
+        alone; `data_parallel_rank` picks one copy of a data-parallel server. Ids past the model's vocabulary end the
+        server: check them first."""
+        logging = Logprobs(top_logprobs) if logprobs else None
+        asked = _generation(prompt_ids, sampling, grammar, processor, logging, cache, data_parallel_rank)
         return self._sync.run(self._flows.generate(asked))
 
     async def agenerate(
@@ -195,18 +199,28 @@ class SGLangBackend(LLMBackend):
         processor: ServerProcessor | None = None,
         logprobs: bool = False,
         top_logprobs: int = 0,
+        cache: str = "",
+        data_parallel_rank: int | None = None,
     ) -> Generated:
         """As `generate`."""
-        asked = _generation(prompt_ids, sampling, grammar, processor, Logprobs(top_logprobs) if logprobs else None)
+        logging = Logprobs(top_logprobs) if logprobs else None
+        asked = _generation(prompt_ids, sampling, grammar, processor, logging, cache, data_parallel_rank)
         return await self._async.run(self._flows.generate(asked))
 
-    def score_ids(self, prompt_ids: Sequence[int], completion_ids: Sequence[int]) -> tuple[TokenLogprob, ...]:
-        """As `score`, for ids: one unmasked value for each id of the completion."""
-        return self._sync.run(self._flows.score_ids(prompt_ids, completion_ids))
+    def score_ids(
+        self, prompt_ids: Sequence[int], completion_ids: Sequence[int], *, top_logprobs: int = 0, cache: str = ""
+    ) -> tuple[TokenLogprob, ...]:
+        """As `score`, for ids: one unmasked value for each id of the completion, with the most likely tokens at its
+        place. `cache` as in `generate`."""
+        asked = Score(tuple(prompt_ids), tuple(completion_ids), top_logprobs, cache)
+        return self._sync.run(self._flows.score_ids(asked))
 
-    async def ascore_ids(self, prompt_ids: Sequence[int], completion_ids: Sequence[int]) -> tuple[TokenLogprob, ...]:
+    async def ascore_ids(
+        self, prompt_ids: Sequence[int], completion_ids: Sequence[int], *, top_logprobs: int = 0, cache: str = ""
+    ) -> tuple[TokenLogprob, ...]:
         """As `score_ids`."""
-        return await self._async.run(self._flows.score_ids(prompt_ids, completion_ids))
+        asked = Score(tuple(prompt_ids), tuple(completion_ids), top_logprobs, cache)
+        return await self._async.run(self._flows.score_ids(asked))
 
     def server_info(self) -> dict[str, Any]:
         """What the server says of itself (`/server_info`), secrets left out."""
@@ -248,5 +262,8 @@ def _generation(
     grammar: ServerGrammar | None,
     processor: ServerProcessor | None,
     logprobs: Logprobs | None,
+    cache: str,
+    data_parallel_rank: int | None,
 ) -> Generate:
-    return Generate(tuple(prompt_ids), sampling_fields(sampling), grammar, processor, logprobs, streamed=True)
+    ids, fields = tuple(prompt_ids), sampling_fields(sampling)
+    return Generate(ids, fields, grammar, processor, logprobs, True, cache, data_parallel_rank)

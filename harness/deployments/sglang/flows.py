@@ -101,7 +101,7 @@ class Flows:
             raise ValueError("the completion is empty: there is nothing to score")
         prompt_ids = yield from self._render(messages)
         spelled = yield from self._continue(prompt_ids, completion)
-        delivered, scored = yield from self._score(prompt_ids, [token.id for token in spelled])
+        delivered, scored = yield from self._score(encode.Score(prompt_ids, tuple(token.id for token in spelled)))
         named = [msgspec.structs.replace(value, text=token.text) for value, token in zip(scored, spelled, strict=True)]
         return ScoringResponse(
             completion=completion,
@@ -112,9 +112,9 @@ class Flows:
             attempts=delivered.attempts,
         )
 
-    def score_ids(self, prompt_ids: Sequence[int], completion_ids: Sequence[int]) -> Flow[tuple[TokenLogprob, ...]]:
+    def score_ids(self, asked: encode.Score) -> Flow[tuple[TokenLogprob, ...]]:
         yield from self._greet()
-        _, scored = yield from self._score(prompt_ids, completion_ids)
+        _, scored = yield from self._score(asked)
         return scored
 
     def tokenize(self, text: str, context: str | None) -> Flow[list[Token]]:
@@ -157,15 +157,14 @@ class Flows:
         delivered = yield from self._deliver(lambda _: Call("POST", "/detokenize", body))
         return join.read_texts(delivered.reply.body, len(rows))
 
-    def _score(
-        self, prompt_ids: Sequence[int], completion_ids: Sequence[int]
-    ) -> Flow[tuple[Delivered, tuple[TokenLogprob, ...]]]:
+    def _score(self, asked: encode.Score) -> Flow[tuple[Delivered, tuple[TokenLogprob, ...]]]:
         def call(request_id: str) -> Call:
-            return Call("POST", "/generate", encode.score_body(prompt_ids, completion_ids, self._extra, request_id))
+            return Call("POST", "/generate", encode.score_body(asked, self._extra, request_id))
 
         delivered = yield from self._deliver(call)
-        answer = read_answer(delivered.answer, len(prompt_ids) + len(completion_ids))
-        return delivered, scored_tokens(answer.meta.input_token_logprobs, completion_ids)
+        meta = read_answer(delivered.answer, len(asked.prompt_ids) + len(asked.completion_ids)).meta
+        rows, tops = meta.input_token_logprobs, meta.input_top_logprobs
+        return delivered, scored_tokens(rows, asked.completion_ids, tops, with_top=asked.top > 0)
 
     def _generate_call(
         self,

@@ -15,10 +15,10 @@ _SECRET = ("api_key", "password", "secret", "watermark_key")
 
 def check_server(info: Mapping[str, Any], model: str) -> None:
     """Raise `DeploymentError` for a server of another model than `model` (a served name, a path, or its last part);
-    warn about a version that this client was never run against."""
+    an empty `model` takes any; warn about a version that this client was never run against."""
     served = {str(info[key]) for key in ("served_model_name", "model_path") if info.get(key)}
     short = {PurePosixPath(name).name for name in served}
-    if served and model not in served | short:
+    if model and served and model not in served | short:
         raise DeploymentError(
             f"the server serves {', '.join(sorted(served))}",
             repr(model),

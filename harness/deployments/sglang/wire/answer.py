@@ -19,6 +19,7 @@ class Meta(msgspec.Struct, frozen=True):
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     input_token_logprobs: Any = None
+    input_top_logprobs: Any = None
     output_token_logprobs: Any = None
     output_top_logprobs: Any = None
 

@@ -33,7 +33,7 @@ class Logprobs(msgspec.Struct, frozen=True):
 
 class Generate(msgspec.Struct, frozen=True):
     """All that a generation is asked for; `sampling` are the server's fields, from `sampling_fields` or
-    `chat_sampling`."""
+    `chat_sampling`. Prompt prefixes are reused among requests with the same `cache` alone; empty is a name too."""
 
     prompt_ids: tuple[int, ...]
     sampling: dict[str, Any]
@@ -41,6 +41,8 @@ class Generate(msgspec.Struct, frozen=True):
     processor: ServerProcessor | None = None
     logprobs: Logprobs | None = None
     streamed: bool = False
+    cache: str = ""
+    data_parallel_rank: int | None = None
 
     def __post_init__(self) -> None:
         check_ids(self.prompt_ids, "prompt")
@@ -80,12 +82,26 @@ def generate_body(asked: Generate, extra: Extra, request_id: str) -> bytes:
         }
     if asked.processor is not None:
         body["custom_logit_processor"] = asked.processor.code
+    if asked.cache:
+        body["cache_salt"] = asked.cache
+    if asked.data_parallel_rank is not None:
+        body["routed_dp_rank"] = asked.data_parallel_rank
     return msgspec.json.encode(merged(body, extra.body, "extra_body"))
 
 
-def score_body(prompt_ids: Sequence[int], completion_ids: Sequence[int], extra: Extra, request_id: str) -> bytes:
+class Score(msgspec.Struct, frozen=True):
+    """A completion to be scored, with the `top` most likely tokens at each place of it; `cache` as in `Generate`."""
+
+    prompt_ids: tuple[int, ...]
+    completion_ids: tuple[int, ...]
+    top: int = 0
+    cache: str = ""
+
+
+def score_body(asked: Score, extra: Extra, request_id: str) -> bytes:
     """The body of `/generate` that scores a completion: ids are joined as ids, and values begin one token before the
     completion, since the server leaves its first value out."""
+    prompt_ids, completion_ids = asked.prompt_ids, asked.completion_ids
     check_ids(prompt_ids, "prompt")
     check_ids(completion_ids, "completion")
     body: dict[str, Any] = {
@@ -95,7 +111,10 @@ def score_body(prompt_ids: Sequence[int], completion_ids: Sequence[int], extra: 
         "stream": False,
         "return_logprob": True,
         "logprob_start_len": len(prompt_ids) - 1,
+        "top_logprobs_num": asked.top,
     }
+    if asked.cache:
+        body["cache_salt"] = asked.cache
     return msgspec.json.encode(merged(body, extra.body, "extra_body"))
 
 

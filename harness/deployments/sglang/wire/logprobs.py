@@ -24,19 +24,26 @@ def output_tokens(
     missing or belongs to another token."""
     values = _rows(rows, "output_token_logprobs")
     _expect(len(values) == len(token_ids), len(token_ids), len(values))
-    tops = _top_rows(top_rows, len(token_ids)) if with_top else [()] * len(token_ids)
+    tops = _top_rows(top_rows, len(token_ids), "output_top_logprobs") if with_top else [()] * len(token_ids)
     return tuple(
         _aligned(_value(row, token), top, greedy) for row, token, top in zip(values, token_ids, tops, strict=True)
     )
 
 
-def scored_tokens(rows: Any, token_ids: Sequence[int]) -> tuple[TokenLogprob, ...]:
+def scored_tokens(
+    rows: Any, token_ids: Sequence[int], top_rows: Any = None, *, with_top: bool = False
+) -> tuple[TokenLogprob, ...]:
     """A value for each token of a scored completion. SGLang puts the token before it in front, with no value; and it
     reports the id of a vocabulary's last token as 0, so ids are the ones that were sent."""
     values = _rows(rows, "input_token_logprobs")
     _expect(len(values) in (len(token_ids), len(token_ids) + 1), len(token_ids), max(0, len(values) - 1))
     own = values[len(values) - len(token_ids) :]
-    return tuple(_value(row, token, hidden_id=0) for row, token in zip(own, token_ids, strict=True))
+    tokens = tuple(_value(row, token, hidden_id=0) for row, token in zip(own, token_ids, strict=True))
+    if not with_top:
+        return tokens
+    own_tops = top_rows[-len(token_ids) :] if isinstance(top_rows, list) else top_rows
+    tops = _top_rows(own_tops, len(token_ids), "input_top_logprobs")
+    return tuple(msgspec.structs.replace(token, top=top) for token, top in zip(tokens, tops, strict=True))
 
 
 def misaligned(token: TokenLogprob, top: Sequence[TokenLogprob], *, greedy: bool) -> bool:
@@ -74,11 +81,11 @@ def _rows(rows: Any, name: str) -> list[Row]:
         raise UnsoundAnswerError(f"unscored: {name} is not a list of [logprob, id, text]: {error}") from None
 
 
-def _top_rows(top_rows: Any, count: int) -> list[tuple[TokenLogprob, ...]]:
+def _top_rows(top_rows: Any, count: int, name: str) -> list[tuple[TokenLogprob, ...]]:
     try:
         listed = msgspec.convert(top_rows, list[list[tuple[float, int, str | None]]])
     except msgspec.ValidationError as error:
-        raise UnsoundAnswerError(f"unscored: output_top_logprobs lacks a row: {error}") from None
+        raise UnsoundAnswerError(f"unscored: {name} lacks a row: {error}") from None
     _expect(len(listed) == count, count, len(listed))
     return [tuple(TokenLogprob(token, text, logprob) for logprob, token, text in row) for row in listed]
 
