@@ -24,7 +24,7 @@ def test_a_truncated_answer_is_not_right_and_not_in_calibration() -> None:
     assert quality(rows)["score"].value == 0.5
     assert quality(rows)["truncated"].value == 0.5
     assert counts(rows).truncated == 2
-    assert judged_answers(rows, "label", clustered=False).n == 2
+    assert judged_answers(rows, "label").n == 2
 
 
 def test_truncated_is_not_invalid() -> None:
@@ -71,7 +71,7 @@ def test_partial_credit_is_averaged() -> None:
 
 def test_answers_without_confidence_are_counted_by_confidence() -> None:
     rows = arm(slims(3, label_confidence=[None, 0.5, 0.6], path_confidence=[None, None, 0.1]))
-    assert [judged_answers(rows, name, False).without for name in ("label", "path", "raw")] == [1, 2, 0]
+    assert [judged_answers(rows, name).without for name in ("label", "path", "raw")] == [1, 2, 0]
 
 
 def test_the_order_of_records_changes_nothing() -> None:

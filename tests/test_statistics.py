@@ -21,11 +21,6 @@ from harness.metrics.statistics import (
 )
 
 
-def alone(values: Floats) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Every example its own cluster."""
-    return np.arange(values.size)
-
-
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_mcnemar_is_the_exact_binomial_test(one: int, other: int) -> None:
     expected = binomtest(one, one + other, 0.5).pvalue if one + other else 1.0
@@ -116,7 +111,7 @@ def test_an_interval_stays_within_its_bounds_and_holds_its_value(value: float, v
 def test_the_interval_of_a_paired_difference_is_bonett_and_prices() -> None:
     first = np.array([1.0] * 12 + [0.0] * 5 + [1.0] * 60 + [0.0] * 23)
     second = np.array([0.0] * 12 + [1.0] * 5 + [1.0] * 60 + [0.0] * 23)
-    found = paired_outcomes(first, second, alone(first), seed=0)
+    found = paired_outcomes(first, second, None, seed=0)
     ours, theirs = 13 / 102, 6 / 102
     half = 1.959964 * np.sqrt((ours + theirs - (ours - theirs) ** 2) / 102)
     assert (found.low, found.high) == pytest.approx((ours - theirs - half, ours - theirs + half), abs=1e-6)
@@ -125,7 +120,7 @@ def test_the_interval_of_a_paired_difference_is_bonett_and_prices() -> None:
 
 def test_arms_that_never_differ_are_not_proven_equal() -> None:
     same = np.ones(100)
-    found = paired_outcomes(same, same, alone(same), seed=0)
+    found = paired_outcomes(same, same, None, seed=0)
     assert (found.value, found.p) == (0.0, 1.0)
     assert (found.low or 0) < -0.02
     assert (found.high or 0) > 0.02
@@ -133,7 +128,7 @@ def test_arms_that_never_differ_are_not_proven_equal() -> None:
 
 
 def test_fewer_than_six_examples_could_show_no_difference() -> None:
-    found = paired_outcomes(np.ones(5), np.zeros(5), np.arange(5), seed=0)
+    found = paired_outcomes(np.ones(5), np.zeros(5), None, seed=0)
     assert (found.p, found.mdd) == (0.0625, None)
 
 
@@ -141,10 +136,10 @@ def test_the_smallest_difference_that_could_show_shows_in_four_of_five_runs() ->
     rng = np.random.default_rng(3)
     n, disagree = 300, 0.2
     shown = []
-    planned = paired_outcomes(*_arms(rng, n, disagree, 0.0), np.arange(n), seed=0).mdd
+    planned = paired_outcomes(*_arms(rng, n, disagree, 0.0), None, seed=0).mdd
     assert planned is not None
     for _ in range(400):
-        shown.append((paired_outcomes(*_arms(rng, n, disagree, planned), np.arange(n), seed=0).p or 1) < 0.05)
+        shown.append((paired_outcomes(*_arms(rng, n, disagree, planned), None, seed=0).p or 1) < 0.05)
     assert 0.7 < np.mean(shown) < 0.9
 
 
@@ -158,31 +153,31 @@ def _arms(rng: np.random.Generator, n: int, disagree: float, better: float) -> t
 def test_the_bootstrap_of_independent_means_agrees_with_the_t_test(shift: float) -> None:
     difference = np.random.default_rng(4).normal(shift, 0.2, 200).clip(-1, 1)
     expected = ttest_1samp(difference, 0).pvalue
-    assert bootstrap_p(difference, alone(difference), seed=1) == pytest.approx(expected, abs=0.03)
+    assert bootstrap_p(difference, None, seed=1) == pytest.approx(expected, abs=0.03)
 
 
 def test_the_bootstrap_with_many_clusters_goes_over_into_the_t_test() -> None:
     difference = np.random.default_rng(4).normal(0.01, 0.2, 2000).clip(-1, 1)
     expected = ttest_1samp(difference, 0).pvalue
-    assert bootstrap_p(difference, alone(difference), seed=1) == pytest.approx(expected, rel=0.01)
+    assert bootstrap_p(difference, None, seed=1) == pytest.approx(expected, rel=0.01)
 
 
 def test_repeating_examples_in_clusters_makes_no_difference_surer() -> None:
     first, second = _arms(np.random.default_rng(5), 80, 0.3, 0.15)
-    once = paired_means(first - second, np.arange(80), seed=0)
+    once = paired_means(first - second, None, seed=0)
     repeated = paired_outcomes(*(np.repeat(arm, 5) for arm in (first, second)), np.repeat(np.arange(80), 5), seed=0)
     assert repeated.p == pytest.approx(once.p, abs=0.01)
     assert (repeated.high or 0) - (repeated.low or 0) == pytest.approx((once.high or 0) - (once.low or 0), rel=0.1)
 
 
 def test_three_examples_that_all_differ_are_no_proof() -> None:
-    assert bootstrap_p(np.full(3, 0.5), np.arange(3), seed=0) == 0.25
+    assert bootstrap_p(np.full(3, 0.5), None, seed=0) == 0.25
 
 
 def test_false_findings_are_as_rare_as_they_should_be() -> None:
     rng = np.random.default_rng(6)
-    scores = [bootstrap_p(rng.choice([-0.5, 0, 0, 0.5], 60), np.arange(60), seed=0) < 0.05 for _ in range(300)]
-    outcomes = [(paired_outcomes(*_arms(rng, 60, 0.3, 0), np.arange(60), seed=0).p or 1) < 0.05 for _ in range(300)]
+    scores = [bootstrap_p(rng.choice([-0.5, 0, 0, 0.5], 60), None, seed=0) < 0.05 for _ in range(300)]
+    outcomes = [(paired_outcomes(*_arms(rng, 60, 0.3, 0), None, seed=0).p or 1) < 0.05 for _ in range(300)]
     assert np.mean(scores) < 0.09
     assert np.mean(outcomes) < 0.07
 
@@ -227,5 +222,5 @@ def test_differences_do_not_depend_on_the_order_of_examples() -> None:
     first, second = _arms(np.random.default_rng(8), 40, 0.4, 0.1)
     for order in itertools.islice(itertools.permutations(range(40)), 3):
         shuffled = list(order)
-        again = paired_outcomes(first[shuffled], second[shuffled], np.arange(40), seed=0)
-        assert again == paired_outcomes(first, second, np.arange(40), seed=0)
+        again = paired_outcomes(first[shuffled], second[shuffled], None, seed=0)
+        assert again == paired_outcomes(first, second, None, seed=0)

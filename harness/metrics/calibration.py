@@ -41,14 +41,12 @@ def calibration(answers: Judged, seed: int) -> dict[str, Estimate]:
 
 def ece_estimate(answers: Judged, resamples: tuple[Draw, ...]) -> Estimate:
     """ECE over bins of equal width, with its interval."""
-    return ece(answers, width_edges()).estimate(
-        resamples, reach=_unseen(answers, share(answers.right, answers.cluster))
-    )
+    return ece(answers, width_edges()).estimate(resamples, reach=_unseen(answers, share(answers.right, answers.groups)))
 
 
 def _gaps(answers: Judged, resamples: tuple[Draw, ...]) -> dict[str, Estimate]:
     width, mass = width_edges(), mass_edges(answers.confidence)
-    accuracy = share(answers.right, answers.cluster)
+    accuracy = share(answers.right, answers.groups)
     unseen = _unseen(answers, accuracy)
     spread = uncertainty(accuracy)
     equal_mass = ece(answers, mass)
@@ -76,9 +74,9 @@ def _unseen(answers: Judged, accuracy: Estimate) -> float:
 
 def _means(answers: Judged) -> dict[str, Estimate]:
     return {
-        "brier": bounded_mean(squared_errors(answers), answers.cluster),
-        "nll": bounded_mean(losses(answers.confidence, answers.right), answers.cluster, 0.0, WORST),
-        "confidence": bounded_mean(answers.confidence, answers.cluster),
+        "brier": bounded_mean(squared_errors(answers), answers.groups),
+        "nll": bounded_mean(losses(answers.confidence, answers.right), answers.groups, 0.0, WORST),
+        "confidence": bounded_mean(answers.confidence, answers.groups),
     }
 
 

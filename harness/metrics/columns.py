@@ -32,13 +32,14 @@ COUNTS = ("block", "session", "tokens", "attempts", "trivial")
 class Arm:
     """The records of one arm, ascending by example. Every array has shape (n,).
 
-    `example` and `cluster` number the examples and clusters of all arms; `outcome` is a place in `OUTCOMES`.
-    `number` maps the names in `NUMBERS` and `COSTS` to floats, NaN where a record has None (`right` is 0 or 1); `count`
-    maps those in `COUNTS` to whole numbers. `flags` counts the records that carry each flag.
+    `example` and `cluster` number the examples and clusters of all arms, in the order of their names, so that nothing
+    depends on the order of records; `cluster` is None where each example is its own. `outcome` is a place in
+    `OUTCOMES`. `number` maps the names in `NUMBERS` and `COSTS` to floats, NaN where a record has None (`right` is 0
+    or 1); `count` maps those in `COUNTS` to whole numbers. `flags` counts the records that carry each flag.
     """
 
     example: Ints
-    cluster: Ints
+    cluster: Ints | None
     outcome: NDArray[np.int8]
     number: dict[str, Floats]
     count: dict[str, NDArray[np.int64]]
@@ -47,6 +48,10 @@ class Arm:
     @property
     def n(self) -> int:
         return int(self.example.size)
+
+    def clusters(self, rows: NDArray[np.bool_] | Ints) -> Ints | None:
+        """The clusters of some records; None where each is its own."""
+        return None if self.cluster is None else self.cluster[rows]
 
     def ended(self, *outcomes: Outcome) -> NDArray[np.bool_]:
         """Which records have one of these outcomes."""
@@ -89,8 +94,12 @@ def from_slims(records: Iterable[Slim], order: Sequence[str] = ()) -> Columns:
         if (builder := arms.get(record.arm)) is None:
             builder = arms[record.arm] = _Builder(examples, clusters)
         builder.add(record)
+    for builder in arms.values():
+        builder.flush()
     ordered = [arm for arm in order if arm in arms] + [arm for arm in arms if arm not in order]
-    finished = {arm: arms[arm].finish(arm) for arm in ordered}
+    clustered = len(clusters) < len(examples)
+    ranks = (_ranks(examples), _ranks(clusters) if clustered else None)
+    finished = {arm: arms[arm].finish(arm, *ranks) for arm in ordered}
     return Columns(finished, len(examples), len(clusters))
 
 
@@ -108,29 +117,31 @@ class _Builder:
         if record.flags:
             self._flags.update(set(record.flags))
         if len(self._waiting) == CHUNK:
-            self._flush()
+            self.flush()
 
-    def finish(self, arm: str) -> Arm:
-        self._flush()
+    def finish(self, arm: str, examples: Ints, clusters: Ints | None) -> Arm:
+        """The columns, given the ranks of examples and of clusters by name; None where each example is a cluster."""
         columns = {name: np.concatenate([chunk.pop(name) for chunk in self._chunks]) for name in list(self._chunks[0])}
+        columns["example"] = examples[columns["example"]]
         order = np.argsort(columns["example"], kind="stable")
         example = columns["example"][order]
         if (twice := np.flatnonzero(example[1:] == example[:-1])).size:
-            name = next(name for name, number in self._examples.items() if number == example[twice[0]])
+            name = sorted(self._examples)[int(example[twice[0]])]
             raise ValueError(
                 f"records: arm {arm} has more than one record of example {name!r} "
                 f"({twice.size} such); an arm has one record an example: give repeats their own ids and one cluster"
             )
         return Arm(
-            example=example.astype(np.intp),
-            cluster=columns["cluster"][order].astype(np.intp),
+            example=example,
+            cluster=None if clusters is None else clusters[columns["cluster"][order]],
             outcome=columns["outcome"][order].astype(np.int8),
             number={name: columns[name][order].astype(np.float64) for name in (*NUMBERS, *COSTS)},
             count={name: columns[name][order].astype(np.int64) for name in COUNTS},
             flags=dict(sorted(self._flags.items())),
         )
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Turn what waits into columns; examples and clusters are all numbered only after every builder's last one."""
         records = self._waiting
         if not records:
             return
@@ -148,6 +159,13 @@ class _Builder:
 
 
 _PLACE: dict[Outcome, int] = {outcome: place for place, outcome in enumerate(OUTCOMES)}
+
+
+def _ranks(numbers: dict[str, int]) -> Ints:
+    """The place of each number when its name is sorted, shape (names,)."""
+    ranks = np.empty(len(numbers), dtype=np.intp)
+    ranks[[numbers[name] for name in sorted(numbers)]] = np.arange(len(numbers))
+    return ranks
 
 
 def _numbered(numbers: dict[str, int], records: Sequence[Slim], name: Callable[[Slim], str]) -> NDArray[np.generic]:

@@ -35,7 +35,7 @@ def judgeable(arm: Arm, name: Confidence) -> NDArray[np.bool_]:
     return finished(arm) & ~np.isnan(confidence(arm, name))
 
 
-def judged_answers(arm: Arm, name: Confidence, clustered: bool) -> Judged:
+def judged_answers(arm: Arm, name: Confidence) -> Judged:
     """An arm's answers under one confidence; raises ValueError where a confidence is no probability."""
     rows = finished(arm)
-    return judged(confidence(arm, name)[rows], right(arm)[rows], arm.cluster[rows] if clustered else None)
+    return judged(confidence(arm, name)[rows], right(arm)[rows], arm.clusters(rows))

@@ -32,6 +32,11 @@ class Judged:
     def n(self) -> int:
         return int(self.confidence.size)
 
+    @property
+    def groups(self) -> Ints | None:
+        """`cluster`, or None where each answer is its own."""
+        return None if self.clusters == self.n else self.cluster
+
 
 def judged(
     confidence: Sequence[float | None] | Floats, right: ArrayLike, cluster: NDArray[Any] | None = None
@@ -39,18 +44,22 @@ def judged(
     """Order answers by confidence. None and NaN are no confidence; raises ValueError beyond `SLACK` outside [0, 1]."""
     given = np.asarray(confidence, dtype=np.float64)
     outcome = np.asarray(right, dtype=np.float64)
-    groups = np.arange(given.size) if cluster is None else np.asarray(cluster)
     has = ~np.isnan(given)
     kept = _clipped(given[has])
     order = np.argsort(kept, kind="stable")
-    names, numbers = np.unique(groups[has][order], return_inverse=True)
+    names, numbers = (order, np.arange(kept.size)) if cluster is None else _renumbered(np.asarray(cluster)[has][order])
     return Judged(
         confidence=kept[order],
         right=outcome[has][order],
-        cluster=numbers.astype(np.intp),
+        cluster=numbers,
         clusters=int(names.size),
         without=int(given.size - has.sum()),
     )
+
+
+def _renumbered(cluster: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    names, numbers = np.unique(cluster, return_inverse=True)
+    return names, numbers.astype(np.intp)
 
 
 def _clipped(confidence: Floats) -> Floats:

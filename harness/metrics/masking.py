@@ -70,7 +70,7 @@ def masking(arm: Arm) -> dict[str, Estimate]:
         ("confidence_gap", gap, -1.0),
     ):
         known = arm.answered & ~np.isnan(values)
-        found[name] = bounded_mean(values[known], arm.cluster[known], low, 1.0)
+        found[name] = bounded_mean(values[known], arm.clusters(known), low, 1.0)
     return found
 
 

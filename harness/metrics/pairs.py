@@ -73,7 +73,7 @@ def _quality(first: Side, second: Side, seed: int) -> list[Pair]:
     }
     found = []
     for metric, (ours, theirs, clusters) in outcomes.items():
-        test: Test = "mcnemar" if np.unique(clusters).size == clusters.size else "bootstrap"
+        test: Test = "mcnemar" if clusters is None else "bootstrap"
         found += _pair(metric, first, second, test, paired_outcomes(ours, theirs, clusters, seed))
     credit, other = score(first.arm)[one], score(second.arm)[two]
     if np.array_equal(credit, outcomes["accuracy"][0]) and np.array_equal(other, outcomes["accuracy"][1]):
@@ -96,11 +96,11 @@ def _speed(first: Side, second: Side) -> list[Pair]:
     return [pair for name in SPEEDS for pair in _pair(name, first, second, "blocks", log_ratios(logs[name]))]
 
 
-def _both(first: Arm, second: Arm, wanted: Callable[[Arm], NDArray[np.bool_]]) -> tuple[Ints, Ints, Ints]:
+def _both(first: Arm, second: Arm, wanted: Callable[[Arm], NDArray[np.bool_]]) -> tuple[Ints, Ints, Ints | None]:
     """The rows of the examples that are wanted in both arms, and their clusters."""
     mine, others = np.flatnonzero(wanted(first)), np.flatnonzero(wanted(second))
     _, one, two = np.intersect1d(first.example[mine], second.example[others], assume_unique=True, return_indices=True)
-    return mine[one], others[two], first.cluster[mine[one]]
+    return mine[one], others[two], first.clusters(mine[one])
 
 
 def _pair(metric: str, first: Side, second: Side, test: Test, tested: Tested) -> list[Pair]:

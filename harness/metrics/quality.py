@@ -93,4 +93,4 @@ def _is(arm: Arm, outcome: Outcome) -> Floats:
 
 
 def _over(arm: Arm, values: Floats, rows: NDArray[np.bool_]) -> Estimate:
-    return bounded_mean(values[rows], arm.cluster[rows])
+    return bounded_mean(values[rows], arm.clusters(rows))

@@ -14,18 +14,18 @@ def ratio(over: Floats, under: Floats, n: int | None = None, level: float = LEVE
     """sum(over) / sum(under) of g independent groups, both of shape (g,) and not negative.
 
     The spread is the jackknife's (the ratio without each group in turn; Cochran 1977, 6.16), the interval Student's
-    with g - 1 degrees of freedom on the log, so that it stays above 0. No interval where there is one group, or the
-    ratio is 0.
+    with g - 1 degrees of freedom on the log, so that it stays above 0. No interval where there is one group, or
+    one that holds all, or the ratio is 0.
     """
     count = over.size if n is None else n
     below = float(under.sum())
     if over.size == 0 or below <= 0:
         return nothing(count)
     value = float(over.sum()) / below
-    if over.size < 2 or value <= 0:
+    if over.size < 2 or value <= 0 or float(under.max()) >= below:
         return Estimate(value, None, None, count)
     groups = over.size
-    moved = (over - value * under) / np.maximum(below - under, 1e-300)
+    moved = (over - value * under) / (below - under)
     error = np.sqrt((moved**2).sum() * (groups - 1) / groups)
     half = float(student.ppf((1 + level) / 2, groups - 1) * error / value)
     if half > WIDEST:

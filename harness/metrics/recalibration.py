@@ -76,12 +76,13 @@ def halves(answers: Judged, seed: int) -> tuple[Judged, Judged]:
 
 
 def _part(answers: Judged, rows: NDArray[np.bool_]) -> Judged:
-    return judged(answers.confidence[rows], answers.right[rows], answers.cluster[rows])
+    groups = answers.groups
+    return judged(answers.confidence[rows], answers.right[rows], None if groups is None else groups[rows])
 
 
 def scaled(answers: Judged, slope: float, offset: float) -> Judged:
     """The answers with confidence sigmoid(slope * log-odds + offset)."""
-    return judged(expit(slope * log_odds(answers.confidence) + offset), answers.right, answers.cluster)
+    return judged(expit(slope * log_odds(answers.confidence) + offset), answers.right, answers.groups)
 
 
 def fit_temperature(answers: Judged) -> float:
@@ -129,6 +130,6 @@ def _slopes(odds: Floats, by: Floats, target: Floats) -> Floats:
 def _scores(answers: Judged, seed: int) -> dict[str, Estimate]:
     return {
         "ece": ece_estimate(answers, draws(answers, seed)),
-        "brier": bounded_mean(squared_errors(answers), answers.cluster),
-        "nll": bounded_mean(losses(answers.confidence, answers.right), answers.cluster, 0.0, WORST),
+        "brier": bounded_mean(squared_errors(answers), answers.groups),
+        "nll": bounded_mean(losses(answers.confidence, answers.right), answers.groups, 0.0, WORST),
     }

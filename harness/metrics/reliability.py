@@ -51,6 +51,7 @@ def bins(answers: Judged, edges: Floats) -> tuple[Bin, ...]:
 
 
 def _bin(answers: Judged, left: float, right: float, rows: slice) -> Bin:
-    band = bounded_mean(answers.right[rows], answers.cluster[rows])
+    groups = answers.groups
+    band = bounded_mean(answers.right[rows], None if groups is None else groups[rows])
     confidence = float(answers.confidence[rows].mean()) if band.n else None
     return Bin(left, right, band.n, confidence, band.value, band.low, band.high)

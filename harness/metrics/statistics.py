@@ -48,32 +48,34 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(back.tolist())
 
 
-def paired_outcomes(first: Floats, second: Floats, cluster: Ints, seed: int) -> Tested:
+def paired_outcomes(first: Floats, second: Floats, cluster: Ints | None, seed: int) -> Tested:
     """Two arms' zeros and ones on the same examples, shape (n,): exact McNemar, or where examples come in clusters the
     paired bootstrap over clusters, since McNemar's examples are independent."""
     difference = first - second
-    if difference.size == 0 or np.unique(cluster).size < cluster.size:
+    if difference.size == 0 or cluster is not None:
         return paired_means(difference, cluster, seed)
     p = mcnemar(int((difference > 0).sum()), int((difference < 0).sum()))
     return _difference(difference, cluster, p, float(norm.ppf((1 + LEVEL) / 2)))
 
 
-def paired_means(difference: Floats, cluster: Ints, seed: int) -> Tested:
+def paired_means(difference: Floats, cluster: Ints | None, seed: int) -> Tested:
     """Differences in [-1, 1] of two arms on the same examples, shape (n,), tested by the paired bootstrap."""
     if difference.size == 0:
         return Tested(None, None, None, 0, None, None)
-    groups = int(np.unique(cluster).size)
+    groups = _groups(difference, cluster)
     if groups < 2:
         return Tested(float(difference.mean()), None, None, difference.size, None, None)
     p = bootstrap_p(difference, cluster, seed)
     return _difference(difference, cluster, p, float(student.ppf((1 + LEVEL) / 2, groups - 1)))
 
 
-def bootstrap_p(difference: Floats, cluster: Ints, seed: int) -> float:
+def bootstrap_p(difference: Floats, cluster: Ints | None, seed: int) -> float:
     """Two-sided p of a mean of 0, studentised (Hall, Wilson 1991): how often a resampled mean lies as many of its own
     standard errors from the observed mean as that lies from 0. Never below what a sign test of so many clusters allows.
     """
-    sums, sizes = by_group(difference, cluster), by_group(np.ones(difference.size), cluster)
+    sums, sizes = difference, np.ones(difference.size)
+    if cluster is not None:
+        sums, sizes = by_group(sums, cluster), by_group(sizes, cluster)
     mean = sums.sum() / sizes.sum()
     observed = _t(mean, np.array([((sums - mean * sizes) ** 2).sum()]), sizes.sum())[0]
     if sums.size > BOOTSTRAPPED:
@@ -101,7 +103,7 @@ def log_ratios(logs: Floats) -> Tested:
     return Tested(_ratio(value), low, high, logs.size, p, _ratio(shown))
 
 
-def _difference(difference: Floats, cluster: Ints, p: float, quantile: float) -> Tested:
+def _difference(difference: Floats, cluster: Ints | None, p: float, quantile: float) -> Tested:
     """The interval of Bonett and Price (2012): one example more on each side, so that it does not close to a point
     where few examples, or none, differ. For differences that are not whole, an example more is one of the usual size.
     """
@@ -115,7 +117,7 @@ def _difference(difference: Floats, cluster: Ints, p: float, quantile: float) ->
     value = float(difference.mean())
     low, high = min(mean - half, value), max(mean + half, value)
     found = (quantile + float(norm.ppf(POWER))) * float(np.sqrt(around_zero)) * float(spread)
-    return Tested(value, max(low, -1.0), min(high, 1.0), n, p, _detectable(found, unit, int(np.unique(cluster).size)))
+    return Tested(value, max(low, -1.0), min(high, 1.0), n, p, _detectable(found, unit, _groups(difference, cluster)))
 
 
 def _detectable(found: float, unit: float, groups: int) -> float | None:
@@ -123,14 +125,18 @@ def _detectable(found: float, unit: float, groups: int) -> float | None:
     return None if groups < 6 else min(max(found, 6 / groups * float(np.sqrt(unit))), 1.0)
 
 
-def _design_effect(difference: Floats, cluster: Ints) -> float:
+def _design_effect(difference: Floats, cluster: Ints | None) -> float:
     """How much more the mean varies for examples coming in clusters; where nothing varies, as if all of a cluster were
     one example."""
-    groups = int(np.unique(cluster).size)
+    groups = _groups(difference, cluster)
     if groups == difference.size:
         return 1.0
     alone = mean_variance(difference)
     return max(mean_variance(difference, cluster) / alone, 1.0) if alone > 0 else difference.size / groups
+
+
+def _groups(difference: Floats, cluster: Ints | None) -> int:
+    return difference.size if cluster is None else int(np.unique(cluster).size)
 
 
 def _t(mean: Floats | float, squares: Floats, size: Floats | float) -> Floats:

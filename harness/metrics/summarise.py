@@ -55,8 +55,7 @@ def summarise(
     traces = collect(read_sample(lines, SAMPLE / max(columns.examples, 1)), greedy)
     blocks = {name: whole_blocks(arm, targets) for name, arm in columns.arms.items()}
     answers: Answers = {
-        name: {which: judged_answers(arm, which, columns.clustered) for which in CONFIDENCES}
-        for name, arm in columns.arms.items()
+        name: {which: judged_answers(arm, which) for which in CONFIDENCES} for name, arm in columns.arms.items()
     }
     sides = {name: Side(name, arm, block_speeds(arm, blocks[name])) for name, arm in columns.arms.items()}
     asked = each_with_each(tuple(columns.arms)) if pairing is None else pairing
