@@ -1,19 +1,20 @@
-"""lm-format-enforcer (https://github.com/noamgat/lm-format-enforcer): character-level parsers in Python.
+"""lm-format-enforcer (https://github.com/noamgat/lm-format-enforcer): character-level parsers, in Python.
 
-It takes labels, regexes and JSON schemas, and parsers that users write. Its own loop (`TokenEnforcer`) keeps a state for
-every history of tokens and its table needs an integration that does not import under transformers 5; here its parsers are
-walked over a table made from the vocabulary's bytes. What may be said stays the library's answer.
+It takes labels, regexes and JSON schemas, and parsers that users write. Its own loop keeps a state for every history of
+tokens, and its table of tokens needs an integration that does not import under transformers 5. Here its parsers are
+walked over a table made from the vocabulary's bytes; what may be said stays the library's answer.
 """
 
 from importlib.metadata import version
 
 import numpy as np
 
-from harness.constraint import Constraint
-from harness.mask import Automaton, Compiler, Mask, Matcher, allows
+from harness.constraint import Constraint, JsonSchema
+from harness.mask import Automaton, Compiler, Mask, Matcher
+from harness.masks.lm_format_enforcer.machine import Machine
 from harness.masks.lm_format_enforcer.parsers import parser
-from harness.masks.lm_format_enforcer.states import Machine
-from harness.masks.lm_format_enforcer.table import Table, read
+from harness.masks.lm_format_enforcer.pieces import read
+from harness.masks.lm_format_enforcer.table import Table
 from harness.masks.stopping import Stopping
 from harness.vocabulary import Vocabulary
 
@@ -36,8 +37,9 @@ class _Compiler:
         self._table = Table(vocabulary)
 
     def compile(self, constraint: Constraint) -> Automaton:
-        alphabet = self._table.alphabet
-        return _Automaton(Machine(self._table, alphabet, parser(constraint, alphabet)))
+        start, alphabet = parser(constraint, self._table.alphabet)
+        spaces = not (isinstance(constraint, JsonSchema) and constraint.whitespace == "compact")
+        return _Automaton(Machine(self._table, alphabet, start, spaces))
 
 
 class _Automaton:
@@ -53,7 +55,7 @@ class _Text:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._state = machine.start
+        self._state = machine.start()
         self._begun = b""
 
     def fill(self, mask: Mask) -> None:
@@ -61,18 +63,14 @@ class _Text:
 
     def take(self, token: int) -> bool:
         piece = read(self._begun + (self._machine.table.vocabulary.tokens[token] or b""))
-        if piece is None:
-            return False
-        if self._state.shortcut is not None and not allows(self._machine.mask(self._state, self._begun), token):
-            return False
-        state = self._machine.take(self._state, *piece)
-        if state is None:
+        state = None if piece is None else self._machine.take(self._state, self._begun, token, *piece)
+        if piece is None or state is None:
             return False
         self._state, self._begun = state, piece[1]
         return True
 
     def complete(self) -> bool:
-        return self._state.complete and not self._begun
+        return not self._begun and bool(self._state.parser.can_end())
 
 
 ENGINE = Engine()

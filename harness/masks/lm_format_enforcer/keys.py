@@ -1,10 +1,12 @@
-"""Keys under which two states of the library's JSON parser are one state: from equal keys on, both give the same answers.
+"""Keys under which two states of the library's parsers are one state: from equal keys on, both give the same answers.
 
-The library makes new objects for every character and compares none of them. What the answers can depend on is in the key;
-what was said before, and matters no more, is not (the text of a string that any text could be, the digits of a number).
+The library makes new objects for every character and compares none of them. What its answers can depend on is in the
+key; what was said before, and matters no more, is not: the text of a string that may be any text, the digits of a
+number, the order of an object's keys.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from itertools import count
 from typing import Any
 
 from lmformatenforcer import (
@@ -24,100 +26,146 @@ from lmformatenforcer.jsonschemaparser import (
     StringParsingState,
 )
 
-AFTER_KEY = ObjectParsingStage.PARSING_KEY_VALUE_SEPARATOR
+from harness.masks.lm_format_enforcer.spelling import Spelling
+
+NUMBER = "_harness_number"
+"""Attribute under which a part of a parser carries its number; the library copies parts before it changes them."""
+
+DIGITS = "123456789"
 
 
 class Keys:
-    """Makes the keys of one automaton's states. It numbers schemas by their content, because the library reads a `$ref`
-    anew each time it meets it."""
+    """Makes the keys of one automaton's states: numbers for their parts, equal for equal parts."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._known: dict[int, tuple[Any, int]] = {}
+        self._numbers: dict[Hashable, int] = {}
+        self._next = count(1)
+        self._held: dict[int, tuple[Any, int]] = {}
 
-    def key(self, parser: CharacterLevelParser) -> Hashable | None:
-        """The key of `parser`; None for a class of a user's own that offers none."""
-        match parser:
-            case JsonSchemaParser():
-                return self._json(parser)
-            case UnionParser() | SequenceParser():
-                parts = tuple(self.key(part) for part in parser.parsers)
-                return None if None in parts else (type(parser), parts)
-            case RegexParser():
-                return (id(parser.context), parser.current_state)
-            case StringParser():
-                return ("text", parser.target_str)
-            case ForceStopParser():
-                return ("stop", parser.allow_whitespace)
-            case ObjectParsingState():
-                return self._object(parser)
-            case ListParsingState():
-                return self._list(parser)
-            case StringParsingState():
-                return self._string(parser, None)
-            case NumberParsingState():
-                return _number(parser)
-            case _:
-                return None
+    def forget(self) -> None:
+        """Drop everything; numbers are never given twice."""
+        self._numbers.clear()
+        self._held.clear()
+
+    def of(self, parser: CharacterLevelParser) -> int | None:
+        """The key of `parser`; None where it holds a class of a user's own."""
+        known: int | None = getattr(parser, NUMBER, None)
+        if known is None and (describe := _DESCRIBE.get(type(parser))):
+            known = self._mark(parser, describe(self, parser))
+        return known
+
+    def _mark(self, parser: CharacterLevelParser, content: Hashable | None) -> int | None:
+        if content is None:
+            return None
+        number = self._number(content)
+        setattr(parser, NUMBER, number)
+        return number
+
+    def _number(self, content: Hashable) -> int:
+        known = self._numbers.get(content)
+        if known is None:
+            known = self._numbers[content] = next(self._next)
+        return known
 
     def _json(self, parser: JsonSchemaParser) -> Hashable | None:
-        stack = parser.object_stack
-        parts: list[Hashable | None] = []
-        for below, part in zip([None, *stack], stack, strict=False):
-            owner = below if isinstance(below, ObjectParsingState) and below.current_stage is AFTER_KEY else None
-            parts.append(self._string(part, owner) if isinstance(part, StringParsingState) else self.key(part))
-        waits = bool(stack) and isinstance(stack[-1], ObjectParsingState) and stack[-1].current_stage is AFTER_KEY
-        return (
-            None
-            if None in parts
-            else (
-                tuple(parts),
-                parser.num_consecutive_whitespaces,
-                parser.last_non_whitespace_character == "[",
-                parser.last_parsed_string if waits else None,
-            )
-        )
+        parts: list[int | None] = []
+        below: CharacterLevelParser | None = None
+        for part in parser.object_stack:
+            if type(part) is StringParsingState and _expects_key(below):
+                parts.append(getattr(part, NUMBER, None) or self._mark(part, self._key_string(part, below)))
+            else:
+                parts.append(self.of(part))
+            below = part
+        if None in parts:
+            return None
+        spaces, first_item = parser.num_consecutive_whitespaces, parser.last_non_whitespace_character == "["
+        return (*parts, spaces, first_item, parser.last_parsed_string if _expects_key(below) else None)
+
+    def _several(self, parser: UnionParser | SequenceParser) -> Hashable | None:
+        parts = [self.of(part) for part in parser.parsers]
+        return None if None in parts else (type(parser), *parts)
+
+    def _regex(self, parser: RegexParser) -> Hashable:
+        return ("regex", id(parser.context), parser.current_state)
+
+    def _spelling(self, parser: Spelling) -> Hashable | None:
+        start = None if parser.string is None else self.of(parser.string)
+        return ("spelling", start or id(parser.words), parser.words[parser.low][: parser.size])
+
+    def _text(self, parser: StringParser) -> Hashable:
+        return ("text", parser.target_str)
+
+    def _stop(self, parser: ForceStopParser) -> Hashable:
+        return ("stop", parser.allow_whitespace)
 
     def _object(self, parser: ObjectParsingState) -> Hashable:
         keys = frozenset(parser.existing_keys)
         if parser.is_dictionary:
             keys &= frozenset(parser.schema_object.required or ())
-        return ("object", self._number(parser.schema_object), parser.current_stage, keys)
+        return ("object", self._schema(parser.schema_object), parser.current_stage.value, keys)
 
     def _list(self, parser: ListParsingState) -> Hashable:
         opened, closed = parser.seen_list_opener, parser.seen_list_closer
         limits = (parser.min_items, parser.max_items)
-        return ("list", self._number(parser.list_member_type), limits, parser.num_items_seen, opened, closed)
+        return ("list", self._schema(parser.list_member_type), limits, parser.num_items_seen, opened, closed)
 
-    def _string(self, parser: StringParsingState, owner: ObjectParsingState | None) -> Hashable:
-        """`owner` is the object of which `parser` is a key."""
-        flags = (
-            parser.seen_opening_quote,
-            parser.seen_closing_quote,
-            parser.require_opening_quote,
-            parser.require_closing_quote,
-        )
+    def _string(self, parser: StringParsingState) -> Hashable:
+        """A value."""
+        needs = (parser.require_opening_quote, parser.require_closing_quote)
         if parser.seen_closing_quote:
-            return ("string", flags, _key_text(parser, owner))
-        text = _key_text(parser, owner) if owner else None
+            return ("closed", needs)
+        regex = parser.regex_parser
         return (
             "string",
-            flags,
-            text,
-            tuple(parser.allowed_strings or ()),
-            parser.min_length,
-            parser.max_length,
-            parser.pattern,
-            parser.regex_parser and parser.regex_parser.current_state,
+            needs,
+            parser.seen_opening_quote,
+            regex and (id(regex.context), regex.current_state),
+            None if regex else self._strings(parser.allowed_strings),
+            (parser.min_length, parser.max_length),
             _said(parser),
         )
 
-    def _number(self, schema: Any) -> int:
-        known = self._known.get(id(schema))
+    def _key_string(self, parser: StringParsingState, owner: Any) -> Hashable:
+        """A key of the object `owner`, which lies below it and settles what keys there may be."""
+        text = parser.parsed_string
+        if owner.is_dictionary and not any(name.startswith(text) for name in owner.schema_object.required or ()):
+            return ("key", parser.seen_closing_quote, parser.seen_opening_quote, bool(text))
+        return ("key", parser.seen_closing_quote, parser.seen_opening_quote, text)
+
+    def _digits(self, parser: NumberParsingState) -> Hashable:
+        """The library looks at the first two characters and at the last; which digit from 1 to 9 never matters."""
+        text = "".join("1" if character in "23456789" else character for character in parser.parsed_string[:3])
+        flags = (
+            parser.seen_decimal_point,
+            parser.seen_whitespace_after_digits,
+            parser.seen_exponent,
+            parser.seen_digit,
+        )
+        last = parser.parsed_string[-1:]
+        short = text if len(text) < 3 else "..." + ("1" if last in "23456789" else last)
+        return ("number", parser.allow_floating_point, flags, short)
+
+    def _schema(self, schema: Any) -> int:
+        """Equal for equal schemas, because the library reads a `$ref` anew each time it meets it."""
+        known = self._held.get(id(schema))
         if known is None:
             content = repr(schema) if isinstance(schema, bool) else schema.model_dump_json()
-            known = self._known[id(schema)] = (schema, self._numbers.setdefault(content, len(self._numbers)))
+            known = self._held[id(schema)] = (schema, self._number(content))
         return known[1]
+
+    def _strings(self, strings: list[str] | None) -> int | None:
+        if not strings:
+            return None
+        known = self._held.get(id(strings))
+        if known is None:
+            known = self._held[id(strings)] = (strings, self._number(("one of", *strings)))
+        return known[1]
+
+
+def _expects_key(parser: CharacterLevelParser | None) -> bool:
+    """Whether `parser` is an object that waits for a key, or for the colon behind it."""
+    waits = ObjectParsingStage.PARSING_KEY_VALUE_SEPARATOR
+    return isinstance(parser, ObjectParsingState) and parser.current_stage is waits
 
 
 def _said(parser: StringParsingState) -> Hashable:
@@ -132,19 +180,16 @@ def _said(parser: StringParsingState) -> Hashable:
     return min(len(text), parser.min_length or 1)
 
 
-def _key_text(parser: StringParsingState, owner: ObjectParsingState | None) -> str | None:
-    """The text of a key, where the object will look at it."""
-    if owner is None:
-        return None
-    text = parser.parsed_string
-    if not owner.is_dictionary:
-        return text
-    required = owner.schema_object.required or ()
-    return text if any(name.startswith(text) for name in required) else None
-
-
-def _number(parser: NumberParsingState) -> Hashable:
-    """The library looks at a number's first two characters and at its last; which digit from 1 to 9 never matters."""
-    text = "".join("1" if character in "23456789" else character for character in parser.parsed_string)
-    flags = (parser.seen_decimal_point, parser.seen_whitespace_after_digits, parser.seen_exponent, parser.seen_digit)
-    return ("number", parser.allow_floating_point, flags, text if len(text) < 3 else "..." + text[-1])
+_DESCRIBE: dict[type, Callable[[Keys, Any], Hashable | None]] = {
+    JsonSchemaParser: Keys._json,
+    UnionParser: Keys._several,
+    SequenceParser: Keys._several,
+    RegexParser: Keys._regex,
+    Spelling: Keys._spelling,
+    StringParser: Keys._text,
+    ForceStopParser: Keys._stop,
+    ObjectParsingState: Keys._object,
+    ListParsingState: Keys._list,
+    StringParsingState: Keys._string,
+    NumberParsingState: Keys._digits,
+}

@@ -1,0 +1,58 @@
+"""The characters that may come next, and the first bytes of those that no single token spells."""
+
+from harness.masks.lm_format_enforcer.pieces import Pieces
+
+OTHER = "\ufffd"
+"""Stands, in the library's alphabet, for every character that is neither in a token nor in the constraint."""
+
+
+class Letters:
+    """One set of next characters; states with the same set share it."""
+
+    __slots__ = ("_alphabet", "_begun", "_pieces", "_wide", "those")
+
+    def __init__(self, those: frozenset[str], alphabet: frozenset[str], pieces: Pieces) -> None:
+        self.those = those
+        self._alphabet = alphabet
+        self._pieces = pieces
+        self._wide = [letter for letter in those if letter > "\x7f"]
+        self._begun: dict[bytes, bool] = {}
+
+    def stand_in(self, character: str) -> str | None:
+        """What the library is to be told instead of `character`: itself, `OTHER`, or nothing where it has no place."""
+        if character in self.those:
+            return character
+        return OTHER if OTHER in self.those and character not in self._alphabet else None
+
+    def begin(self, begun: bytes) -> bool:
+        """Whether some of them begins with the bytes `begun` and tokens spell it to its end."""
+        if not begun or not self._wide:
+            return not begun
+        known = self._begun.get(begun)
+        if known is None:
+            known = self._begun[begun] = self._search(begun)
+        return known
+
+    def _search(self, begun: bytes) -> bool:
+        if any(self._pieces.completes(begun, letter) for letter in self._wide):
+            return True
+        return OTHER in self.those and any(letter not in self._alphabet for letter in self._pieces.endings(begun))
+
+
+class LetterSets:
+    """Makes one `Letters` for each set."""
+
+    def __init__(self, alphabet: str, pieces: Pieces) -> None:
+        self._alphabet = frozenset(alphabet)
+        self._pieces = pieces
+        self._known: dict[frozenset[str], Letters] = {}
+
+    def of(self, those: frozenset[str]) -> Letters:
+        known = self._known.get(those)
+        if known is None:
+            known = self._known[those] = Letters(those, self._alphabet, self._pieces)
+        return known
+
+    def forget(self) -> None:
+        """Drop all sets."""
+        self._known.clear()

@@ -1,0 +1,129 @@
+"""One constraint on one vocabulary: the tokens that each state lets through."""
+
+from collections.abc import Iterable
+
+from lmformatenforcer import CharacterLevelParser, JsonSchemaParser, RegexParser
+from lmformatenforcer.jsonschemaparser import StringParsingState
+
+from harness.mask import Mask, allows
+from harness.masks.lm_format_enforcer.dfa import MANY, Dfa
+from harness.masks.lm_format_enforcer.letters import LetterSets
+from harness.masks.lm_format_enforcer.states import Limits, State, States
+from harness.masks.lm_format_enforcer.table import Table
+from harness.masks.lm_format_enforcer.tree import ROOT
+from harness.masks.whitespace import MOST
+
+
+class Machine:
+    """What a constraint lets through. It answers alike at any time; what it remembers is bounded by the table's
+    memory. Not for several threads at once."""
+
+    def __init__(self, table: Table, alphabet: str, parser: CharacterLevelParser, spaces: bool) -> None:
+        self.table = table
+        self._sets = LetterSets(alphabet, table.pieces)
+        self._states = States(parser, self._sets, spaces, table.memory)
+        self._dfas: dict[int, Dfa] = {}
+
+    def start(self) -> State:
+        """The state before the text."""
+        self._states.memory.used(self._states)
+        return self._states.start
+
+    def take(self, state: State, begun: bytes, token: int, text: str, rest: bytes) -> State | None:
+        """The state after `token`, with which `begun` becomes `text` and the first bytes `rest` of one more character;
+        None where the mask does not allow it."""
+        if begun or state.string_limits() is None:
+            return self._follow(state, text, rest)
+        return self._states.push(state, text) if allows(self.mask(state, begun), token) else None
+
+    def mask(self, state: State, begun: bytes) -> Mask:
+        """The tokens that may follow `state` where `begun` are the first bytes of the next character (or empty). Read
+        only."""
+        if not begun:
+            if state.mask is None:
+                state.mask = self._kept(self._made(state))
+            return state.mask
+        if state.masks is None:
+            state.masks = {}
+        if begun not in state.masks:
+            state.masks[begun] = self._kept(self._resumed(state, begun))
+        return state.masks[begun]
+
+    def _kept(self, mask: Mask) -> Mask:
+        mask.setflags(write=False)
+        self._states.memory.add(self._states, mask.nbytes)
+        return mask
+
+    def _made(self, state: State) -> Mask:
+        if (limits := state.string_limits()) is not None:
+            return self._in_string(state, limits)
+        if len(state.letters.those) > MANY and (regex := _regex(state.parser)) is not None:
+            return self._in_regex(state, regex)
+        return self.table.mask(self._collect(state, ROOT, []))
+
+    def _resumed(self, state: State, begun: bytes) -> Mask:
+        pieces = self.table.pieces.after(begun)
+        return self.table.mask([p.token for p in pieces if self._follow(state, p.text, p.rest) is not None])
+
+    def _in_string(self, state: State, limits: Limits) -> Mask:
+        """The library's shortcut, and the tokens that begin with the quote that ends the string."""
+        mask = self.table.string_mask(*limits)
+        quote = self.table.tree.children[ROOT].get('"')
+        closed = self._states.follow(state, '"')
+        if quote is None or closed is None:
+            return mask.copy()
+        return mask | self.table.mask(self._collect(closed, quote, []))
+
+    def _in_regex(self, state: State, regex: RegexParser) -> Mask:
+        quoted = isinstance(state.parser, JsonSchemaParser)
+        dfa = self._dfas.get(id(regex.context))
+        if dfa is None:
+            dfa = self._dfas[id(regex.context)] = Dfa(regex, self.table.tree, self._sets, quoted, MOST)
+        reach = dfa.reach(regex.current_state, *_before(state.parser))
+        tokens = dfa.tokens(reach)
+        closed: State | None = None
+        for place in dfa.ends(reach) if quoted else ():
+            closed = closed or self._states.follow(state, self.table.tree.text(place) + '"')
+            if closed is not None:  # the same state wherever the string ends: its text matters no more
+                self._collect(closed, self.table.tree.children[place]['"'], tokens)
+        return self.table.mask(tokens)
+
+    def _follow(self, state: State, text: str, rest: bytes) -> State | None:
+        end = self._states.follow(state, text)
+        return end if end is not None and end.letters.begin(rest) else None
+
+    def _collect(self, state: State, place: int, tokens: list[int]) -> list[int]:
+        """Add to `tokens` those at and below `place` that `state` lets through."""
+        tree, steps = self.table.tree, state.steps
+        tokens.extend(tree.tokens[place])
+        if place in tree.cut:
+            tokens.extend(token for token, rest in tree.cut[place] if state.letters.begin(rest))
+        children = tree.children[place]
+        for character in _both(children, state.letters.those):
+            following = steps.get(character) or self._states.step(state, character)
+            if following is not None:
+                self._collect(following, children[character], tokens)
+        return tokens
+
+
+def _both(children: dict[str, int], letters: frozenset[str]) -> Iterable[str]:
+    if len(children) < len(letters):
+        return [character for character in children if character in letters]
+    return [character for character in letters if character in children]
+
+
+def _regex(parser: CharacterLevelParser) -> RegexParser | None:
+    """The regex whose text is being said."""
+    if isinstance(parser, RegexParser):
+        return parser
+    top = parser.object_stack[-1] if isinstance(parser, JsonSchemaParser) and parser.object_stack else None
+    if isinstance(top, StringParsingState) and top.seen_opening_quote and not top.seen_closing_quote:
+        return top.regex_parser
+    return None
+
+
+def _before(parser: CharacterLevelParser) -> tuple[bool, int]:
+    """Whether a JSON string is empty so far, and after how many spaces the text goes on."""
+    if not isinstance(parser, JsonSchemaParser):
+        return False, 0
+    return not parser.object_stack[-1].parsed_string, parser.num_consecutive_whitespaces
