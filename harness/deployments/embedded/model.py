@@ -30,7 +30,7 @@ class Model:
         self.device = device
         self.dtype: torch.dtype = network.dtype
         parameters = inspect.signature(network.forward).parameters
-        self._cache_name = "cache" if "cache" in parameters else "past_key_values"
+        self.cache_name = "cache" if "cache" in parameters else "past_key_values"
         self._keeps = "logits_to_keep" in parameters
         expected, self.shape = self._probe()
         self.width = expected.shape[-1]
@@ -54,7 +54,7 @@ class Model:
         return SlotCache(store, self.shape.layers)
 
     def _call(self, cache: Any, ids: torch.Tensor, keep: int, **inputs: torch.Tensor) -> torch.Tensor:
-        options: dict[str, Any] = {self._cache_name: cache, "use_cache": True}
+        options: dict[str, Any] = {self.cache_name: cache, "use_cache": True}
         if self._keeps:
             options["logits_to_keep"] = keep
         logits: torch.Tensor = self.network(input_ids=ids, **inputs, **options).logits
