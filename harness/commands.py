@@ -72,8 +72,20 @@ def compare(arguments: Sequence[str]) -> int:
 
 
 def preflight(arguments: Sequence[str]) -> int:
-    """`preflight [overrides]`: only the checks that a run makes first, as a table."""
-    raise ConfigError("preflight: not there yet", "", "")
+    """`preflight [overrides]`: only the checks that a run makes first, as a table. Exit status 2 where one refuses."""
+    from harness.config import with_hydra
+
+    return with_hydra(_check_one, list(arguments))
+
+
+def _check_one(config: "Config") -> int:
+    from harness.config import REFUSED, plan_of
+    from harness.experiment import check
+    from harness.preflight import table
+
+    outcome = check(plan_of(config))
+    print(table(outcome.verdicts))
+    return REFUSED if outcome.refused else 0
 
 
 def masks(arguments: Sequence[str]) -> int:

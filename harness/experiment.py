@@ -16,11 +16,14 @@ from harness.blocks import Turn, turns
 from harness.constraint import Labels
 from harness.deployment import Deployment, DeploymentFactory
 from harness.exchange import Asker, Exchange, Question, digest, questions
+from harness.explaining import explained, unexplained
 from harness.folder import RECORDS, WARM_UP, RunFolder, keep, open_folder
 from harness.judgement import record_of
 from harness.label_confidence import LabelBook
 from harness.load import Load, drive
 from harness.method import Method, arm_name
+from harness.preflight import Outcome, preflight
+from harness.preflight import Question as Canary
 from harness.progress import Progress
 from harness.prompt import Prompter
 from harness.record import Record
@@ -55,7 +58,9 @@ async def _run(plan: Plan) -> Path:
     async with plan.deployment.start() as deployment:
         asker = _asker(plan, deployment)
         asked = questions(plan.task, asker.prompter, deployment.info.context)
-        folder = open_folder(plan.folder, _manifest(plan, deployment, asked), asked)
+        checked = await _preflight(plan, asker)
+        checked.check()
+        folder = open_folder(plan.folder, _manifest(plan, deployment, asked, checked), asked)
         tokens.write(folder.path, asker.vocabulary)
         by_id = {question.row.id: question for question in asked}
         todo = turns(list(by_id), plan.methods, plan.block, plan.seed, folder.done())
@@ -71,7 +76,22 @@ def _asker(plan: Plan, deployment: Deployment) -> Asker:
     return Asker(deployment, plan.task, prompter, spelled, plan.seed)
 
 
-def _manifest(plan: Plan, deployment: Deployment, asked: Sequence[Question]) -> manifests.Manifest:
+def check(plan: Plan) -> Outcome:
+    """Only what a run checks before its first request. Raises `HarnessError` where the deployment cannot be started."""
+
+    async def checked() -> Outcome:
+        async with plan.deployment.start() as deployment:
+            return await _preflight(plan, _asker(plan, deployment))
+
+    return asyncio.run(checked())
+
+
+async def _preflight(plan: Plan, asker: Asker) -> Outcome:
+    temperature = plan.task.config.temperature
+    return await preflight(asker.deployment, Canary(plan.methods, asker.prompter, asker.vocabulary, temperature))
+
+
+def _manifest(plan: Plan, deployment: Deployment, asked: Sequence[Question], checked: Outcome) -> manifests.Manifest:
     notes = dict.fromkeys(note for question in asked for note in question.prompt.notes)
     return manifests.Manifest(
         identity=manifests.identity(plan.config, deployment.info, digest(plan.task, asked)),
@@ -88,6 +108,8 @@ def _manifest(plan: Plan, deployment: Deployment, asked: Sequence[Question]) -> 
         machine=manifests.machine(),
         git=manifests.git_state(),
         sessions=(),
+        startup_s=checked.startup_s,
+        preflight=tuple(msgspec.to_builtins(verdict) for verdict in checked.verdicts),
     )
 
 
@@ -136,19 +158,20 @@ async def _records(
     plan: Plan, asker: Asker, labels: LabelBook, turn: Turn, asked: Sequence[Question], session: int
 ) -> AsyncGenerator[Record, None]:
     """The records of one turn. Label probabilities are scored apart from the timed requests: before them where the
-    prompt of the answer is known by then, else after them."""
+    prompt of the answer is known by then, else after them; so is what the answers' traces lack."""
     early = asker.task.config.sections[0] is asker.task.answer_section
     if early:
         await labels.score([Exchange(question, turn.method, (), question.prompt.ids) for question in asked])
     waiting: list[tuple[Exchange, float]] = []
     async with aclosing(_exchanges(plan, asker, turn, asked, session)) as arriving:
         async for exchange, late_s in arriving:
-            if labels.concerns(exchange) and not early:
+            if unexplained(asker.deployment, exchange) or (labels.concerns(exchange) and not early):
                 waiting.append((exchange, late_s))
             else:
                 yield record_of(asker.task, exchange, labels.of(exchange), turn.block, session, late_s)
     await labels.score([exchange for exchange, _ in waiting])
-    for exchange, late_s in waiting:
+    for bare, late_s in waiting:
+        exchange = await explained(asker.deployment, bare)
         yield record_of(asker.task, exchange, labels.of(exchange), turn.block, session, late_s)
 
 

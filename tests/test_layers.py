@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "masks",
         "processors",
     )
-    + ("metrics", "manifest", "exchange", "judgement", "label_confidence", "progress", "folder"),
+    + ("metrics", "manifest", "exchange", "explaining", "judgement", "label_confidence", "progress", "folder"),
     ("deployments", "report", "preflight"),
     ("experiment", "config", "commands", "__main__"),
 )

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from harness.dataset import PROJECT
+from harness.deployments.inside.faulty import FAULTY
 from harness.deployments.inside.runtime_names import RUNTIME, VOCABULARY, WORKER
 from harness.errors import ConfigError
 from harness.masks import ENGINES
@@ -36,7 +37,7 @@ class Bundle(msgspec.Struct, frozen=True):
 def bundle(own: Sequence[str], vocabulary: Vocabulary) -> Bundle:
     """Everything that a server needs for the shipped engines and for the user's modules `own`. Raises `ConfigError`
     for a module that is not found."""
-    roots = [RUNTIME, WORKER, *(f"harness.masks.{engine}" for engine in ENGINES), *own]
+    roots = [RUNTIME, WORKER, FAULTY, *(f"harness.masks.{engine}" for engine in ENGINES), *own]
     files = {file: path.read_bytes() for file, path in sorted(_closure(roots, tuple(own)).items())}
     packages = {str(Path(file).parent / "__init__.py") for file in files if "/" in file}
     files |= {package: b"" for package in _with_parents(packages) if package not in files}

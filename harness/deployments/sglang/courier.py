@@ -83,11 +83,12 @@ class Courier:
 
 
 def _module(method: Method) -> str:
-    """The user's own module that a method names; empty where there is none."""
+    """The user's own module that a method names; empty where there is none. The harness's own go along anyway."""
     if not isinstance(method, Processor | AsyncProcessor):
         return ""
     named = method.call or (method.engine if ":" in method.engine else "")
-    return named.partition(":")[0]
+    module = named.partition(":")[0]
+    return "" if module.startswith("harness.") else module
 
 
 def _code(key: str) -> str:

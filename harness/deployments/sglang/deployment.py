@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from harness.deployment import DeploymentInfo
 from harness.deployments.inside.telemetry import cost, told
 from harness.deployments.refusal import check_scoring, refusal
 from harness.deployments.sglang.backend import SGLangBackend
+from harness.deployments.sglang.canaries import canaries
 from harness.deployments.sglang.courier import Courier, NotThere
 from harness.deployments.sglang.faults import BackendError, RejectedError, TimedOutError, UnavailableError
 from harness.deployments.sglang.life import Life
@@ -21,6 +22,7 @@ from harness.deployments.sglang.trace import Seen, completed, first_trace
 from harness.deployments.sglang.values import Generated, ServerGrammar, ServerProcessor
 from harness.errors import DeploymentError, Unsupported
 from harness.method import AsyncProcessor, Native, Processor, Unconstrained
+from harness.preflight import Question, Verdict
 from harness.prompt import Prompter
 from harness.request import Completion, Cost, Failure, FailureKind, Request, Scores, Timing
 from harness.vocabulary import Vocabulary
@@ -106,6 +108,10 @@ class SGLangDeployment:
         prompt_ids, seen = known
         scored = await self._scored(prompt_ids, seen.token_ids, top=1)
         return msgspec.structs.replace(completion, trace=completed(seen, completion.trace, scored))
+
+    def canaries(self, question: Question) -> AsyncIterator[Verdict]:
+        """Whether this server can be measured soundly with these arms."""
+        return canaries(self, question)
 
     def _asked(self, request: Request) -> Asked:
         """Raises `Unsupported`."""
