@@ -31,7 +31,7 @@ class Processor(msgspec.Struct, frozen=True, tag="processor", tag_field="kind", 
 class AsyncProcessor(msgspec.Struct, frozen=True, tag="async", tag_field="kind", forbid_unknown_fields=True):
     """An async generator that makes its mask while the forward pass runs, then gets the logits and yields new ones.
 
-    `workers` is the number of processes (threads, for engines that release the interpreter lock) that make masks.
+    `workers` is the number of processes that make masks.
     """
 
     engine: str = "lm_format_enforcer"

@@ -83,15 +83,6 @@ def test_a_request_is_given_up_when_workers_keep_dying_of_no_known_cause(masker)
     assert f"the worker was ended by SIGKILL, {LIVES} times" in loop.failures["r"].message
 
 
-def test_a_thread_that_hangs_is_left_behind_and_only_its_request_fails():
-    masker = masker_for(AsyncProcessor("user_engines:IMPATIENT", timeout_s=1.0), VOCABULARY)
-    loop = Loop(masker)
-    said = loop.run(labelled("r", "fill naps"), labelled("s", "yes"))
-    assert said == {"s": "yes"}
-    assert loop.failures["r"].failure == "timeout"
-    masker.stop()
-
-
 def test_a_worker_ends_with_its_parent_even_when_it_is_busy(tmp_path):
     """No orphan is left by kill -9."""
     code = f"""

@@ -29,12 +29,6 @@ class Faulty:
         return _Compiler(vocabulary)
 
 
-class Impatient(Faulty):
-    """The same in a thread."""
-
-    releases_lock = True
-
-
 class _Compiler:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -105,12 +99,9 @@ def _do(deed: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         case "hangs":
             time.sleep(3600)
-        case "naps":
-            time.sleep(3)
         case "spins":
             while True:
                 pass
 
 
 FAULTY: MaskEngine = Faulty()
-IMPATIENT: MaskEngine = Impatient()

@@ -7,19 +7,15 @@ from harness.errors import ConfigError
 from harness.method import AsyncProcessor, Processor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from harness.processors.hands import Hands
     from harness.processors.masker import Masker
-    from harness.processors.messages import Work
     from harness.vocabulary import Vocabulary
 
 
 def masker_for(method: Processor | AsyncProcessor, vocabulary: "Vocabulary") -> "Masker":
-    """`method` at work, its workers started and warm. Python code runs in worker processes, so that it neither slows
-    the model nor ends the run; `async` with an engine that releases the interpreter lock runs in threads. Raises
-    `ConfigError` where a worker cannot load the engine or the user's code."""
+    """`method` at work, its workers started and warm. Engines and users' code run in worker processes, so that they
+    neither slow the model nor end the run. Raises `ConfigError` where a worker cannot load the engine or the code."""
     from harness.processors.messages import CallWork, EngineWork, Setup
+    from harness.processors.process import Process
     from harness.processors.seat import Seat
     from harness.processors.segment import row_bytes
     from harness.processors.worker_masker import WorkerMasker
@@ -28,20 +24,11 @@ def masker_for(method: Processor | AsyncProcessor, vocabulary: "Vocabulary") -> 
     work = CallWork(method.call) if method.call else EngineWork(method.engine)
     ahead = isinstance(method, AsyncProcessor)
     setup = Setup(work, ahead, method.timeout_s, vocabulary)
-    start = partial(_hands(work, ahead), row_bytes(work, vocabulary.width))
+    start = partial(Process, row_bytes(work, vocabulary.width))
     workers = method.workers if isinstance(method, AsyncProcessor) else 1
     masker = WorkerMasker([Seat(start, setup) for _ in range(workers)], ahead, isinstance(work, CallWork))
     masker.wait_until_started()
     return masker
-
-
-def _hands(work: "Work", ahead: bool) -> "Callable[[int], Hands]":
-    from harness.masks import engine
-    from harness.processors.hands import Process, Thread
-    from harness.processors.messages import EngineWork
-
-    threads = ahead and isinstance(work, EngineWork) and engine(work.engine).releases_lock
-    return Thread if threads else Process
 
 
 def _check(method: Processor | AsyncProcessor) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from harness.mask import words
-from harness.processors.hands import Hands
 from harness.processors.masker import Masked, Rewritten
 from harness.processors.messages import (
     CallWork,
@@ -29,6 +28,7 @@ from harness.processors.messages import (
     Setup,
     frame,
 )
+from harness.processors.process import Process
 from harness.processors.seated import LIVES, Seated
 from harness.processors.segment import IDLE
 from harness.request import FailureKind
@@ -43,7 +43,7 @@ SILENCE_S = 5.0
 class Seat:
     """One worker, replaced when it must be. `start` starts one."""
 
-    def __init__(self, start: Callable[[], Hands], setup: Setup) -> None:
+    def __init__(self, start: Callable[[], Process], setup: Setup) -> None:
         self._start = start
         self._setup = setup
         self._framed = frame(setup)
@@ -55,7 +55,7 @@ class Seat:
         self.refused: Refused | None = None
         """Why no worker can be had; None while one can."""
         self.ready = False
-        self.hands: Hands = self._begin()
+        self.worker: Process = self._begin()
 
     def __len__(self) -> int:
         return len(self._sequences)
@@ -73,7 +73,7 @@ class Seat:
         """Let a sequence go."""
         del self._sequences[sequence.key]
         self._free_rows.append(sequence.row)
-        self.hands.end.send(Close(sequence.key))
+        self.worker.end.send(Close(sequence.key))
 
     def prepare(self, sequences: Iterable[Seated]) -> None:
         """Have made what needs no logits, where that was not asked yet."""
@@ -90,7 +90,7 @@ class Seat:
         rows = []
         for sequence in sequences:
             if sequence.failure is None and sequence.logits is not None:
-                shared = self.hands.segment.row(sequence.row, np.float32, self._width)
+                shared = self.worker.segment.row(sequence.row, np.float32, self._width)
                 torch.from_numpy(shared).copy_(sequence.logits)
                 rows.append(Row(sequence.key, sequence.row, sequence.untold()))
         if rows:
@@ -99,31 +99,31 @@ class Seat:
     def attend(self) -> None:
         """Take what the worker sent; replace it if it is dead, hangs, or owes an answer for too long."""
         self.hear()
-        if self.refused is None and (death := self.hands.death()):
+        if self.refused is None and (death := self.worker.death()):
             self.hear()  # its last words may say why
             if self.refused is None:
-                key, _ = self.hands.segment.busy_with()
+                key, _ = self.worker.segment.busy_with()
                 self._replace(key, "processor", f"the worker {death}")
         elif self.refused is None:
             self._check()
 
     def hear(self) -> None:
         """Take what the worker sent."""
-        for message in self.hands.end.receive():
+        for message in self.worker.end.receive():
             self._heard = time.monotonic()
             self._take(message)
 
     def drop(self, grace_s: float) -> None:
         """End the worker."""
-        self.hands.drop(grace_s)
+        self.worker.drop(grace_s)
 
-    def _begin(self) -> Hands:
+    def _begin(self) -> Process:
         self.ready = False
         self._starts += 1
         self._heard = time.monotonic()
-        hands = self._start()
-        hands.end.send(self._framed)
-        return hands
+        worker = self._start()
+        worker.end.send(self._framed)
+        return worker
 
     def _open(self, sequence: Seated) -> None:
         sequence.told = 0
@@ -132,7 +132,7 @@ class Seat:
 
     def _send(self, message: Open | Prepare | Rewrite) -> None:
         self._heard = time.monotonic()
-        self.hands.end.send(message)
+        self.worker.end.send(message)
 
     def _take(self, message: FromWorker) -> None:
         match message:
@@ -161,16 +161,18 @@ class Seat:
                 pass
 
     def _masked(self, sequence: Seated, mask_s: float) -> Masked:
-        return Masked(self.hands.segment.row(sequence.row, np.int32, words(self._width)).copy(), mask_s)
+        return Masked(self.worker.segment.row(sequence.row, np.int32, words(self._width)).copy(), mask_s)
 
     def _rewritten(self, sequence: Seated, mask_s: float) -> Rewritten:
         import torch
 
-        return Rewritten(torch.from_numpy(self.hands.segment.row(sequence.row, np.float32, self._width).copy()), mask_s)
+        return Rewritten(
+            torch.from_numpy(self.worker.segment.row(sequence.row, np.float32, self._width).copy()), mask_s
+        )
 
     def _check(self) -> None:
         now = time.monotonic()
-        key, since = self.hands.segment.busy_with()
+        key, since = self.worker.segment.busy_with()
         limit_s = self._setup.timeout_s
         if key != IDLE and now - since > limit_s:
             self._replace(key, "timeout", f"took longer than {limit_s:g} s, so its worker was ended")
@@ -191,7 +193,7 @@ class Seat:
 
     def _replace(self, key: int, kind: FailureKind, reason: str) -> None:
         """End the worker and start another. `key` is the sequence that it was busy with."""
-        self.hands.drop(0.0)
+        self.worker.drop(0.0)
         self._blame(key, kind, reason)
         if not self.ready and self._starts >= STARTS:
             self._refuse(Refused(f"{reason}, {STARTS} times while it started", "a worker that starts", ""))
@@ -199,7 +201,7 @@ class Seat:
         live = self._live()
         waiting = [s for s in live if self._waits(s)]
         try:
-            self.hands = self._begin()
+            self.worker = self._begin()
         except OSError as error:  # no process, memory or file left for another worker
             self._refuse(Refused(f"{reason}, and no other can be started: {error}", "", ""))
             return

@@ -1,7 +1,7 @@
 """A worker: the program that runs engines and users' code away from the decoding loop.
 
 It takes messages from a socket, does one thing at a time (async generators take turns), and answers once for each
-message. It runs as a process (`main`), or, for engines that release the interpreter lock, in a thread (`serve`).
+message. `harness.processors.process` starts it.
 """
 
 import contextlib
@@ -40,17 +40,16 @@ from harness.processors.segment import Segment, row_bytes
 
 
 def main(channel_fd: int, segment_fd: int, life_fd: int) -> None:
-    """Work in this process. What users' code prints goes to the standard error, where it disturbs nothing."""
+    """Work until the other end of the channel is gone. What users' code prints goes to the standard error, where it
+    disturbs nothing."""
     os.dup2(2, 1)
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _let_the_model_run()
     threading.Thread(target=_die_with_parent, args=(life_fd,), daemon=True).start()
-    serve(WorkerEnd(socket.socket(fileno=channel_fd)), segment_fd, alone=True)
+    _serve(WorkerEnd(socket.socket(fileno=channel_fd)), segment_fd)
 
 
-def serve(end: WorkerEnd, segment_fd: int, alone: bool = False) -> None:
-    """Work until the other end is gone. `alone`: the whole process is this worker's."""
+def _serve(end: WorkerEnd, segment_fd: int) -> None:
     setup = end.next()
     if not isinstance(setup, Setup):
         return
@@ -62,8 +61,9 @@ def serve(end: WorkerEnd, segment_fd: int, alone: bool = False) -> None:
     except BaseException as error:  # engines and users' modules are loaded here: whatever they do refuses the set-up
         end.send(Refused(described(error), "a worker that starts", "mend what it loads"))
     else:
-        if alone:
-            _keep_collector_off_start_up()
+        _keep_collector_off_start_up()
+        if setup.ahead:
+            _let_the_model_run()
         end.send(Hello())
         work()
     finally:
@@ -117,7 +117,8 @@ def _made(desk: Desk, segment: Segment, row: Row) -> Made | Failed:
 
 
 def _let_the_model_run() -> None:
-    """A worker that is woken takes an idle core, or waits its turn; it does not push the model off a core."""
+    """A worker that is woken while the model runs takes an idle core or waits its turn; it does not push the model off
+    its core."""
     if hasattr(os, "SCHED_BATCH"):
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -101,7 +101,7 @@ class WorkerMasker:
         """Wait until a worker of `seats` sends something, but not long, and take it."""
         poller = select.poll()
         for seat in seats:
-            poller.register(seat.hands.end.fileno(), seat.hands.end.events())
+            poller.register(seat.worker.end.fileno(), seat.worker.end.events())
         poller.poll(WAIT_MS)
         for seat in seats:
             seat.attend()

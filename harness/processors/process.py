@@ -1,4 +1,4 @@
-"""How a worker is started and ended: as a process, which can be killed, or as a thread, which costs less."""
+"""A worker process, as the decoding loop's side starts, watches and ends it."""
 
 import contextlib
 import json
@@ -7,11 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-from typing import Protocol
 
-from harness.processors.channel import LoopEnd, WorkerEnd
-from harness.processors.segment import Segment, create
+from harness.processors.channel import LoopEnd
+from harness.processors.segment import create
 
 BOOTSTRAP = """\
 import json, sys
@@ -21,22 +19,6 @@ main(*fds)
 """
 EXIT_S = 0.5
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
-
-
-class Hands(Protocol):
-    """A running worker and what it shares with the decoding loop."""
-
-    @property
-    def end(self) -> LoopEnd: ...
-
-    @property
-    def segment(self) -> Segment: ...
-
-    def death(self) -> str | None:
-        """How the worker ended; None while it runs."""
-
-    def drop(self, grace_s: float) -> None:
-        """End the worker, by force after `grace_s` seconds, and free what it shared. Dropping twice is allowed."""
 
 
 class Process:
@@ -58,6 +40,7 @@ class Process:
         return self._process.pid
 
     def death(self) -> str | None:
+        """How the worker ended; None while it runs."""
         if self.end.closed:  # its exit code follows at once, if it has ended
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(EXIT_S)
@@ -67,6 +50,7 @@ class Process:
         return f"exited with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
 
     def drop(self, grace_s: float) -> None:
+        """End the worker, by force after `grace_s` seconds, and free what it shared. Dropping twice is allowed."""
         if self._dropped:
             return
         self._dropped = True
@@ -80,30 +64,6 @@ class Process:
         self.segment.close()
 
 
-class Thread:
-    """A worker thread of this process, for engines that release the interpreter lock. It cannot be killed: one that
-    hangs is left behind, with its memory, and ends when it comes back."""
-
-    def __init__(self, row_bytes: int) -> None:
-        ours, theirs = socket.socketpair()
-        self.end = LoopEnd(ours)
-        self.segment = create(row_bytes)
-        rows = os.dup(self.segment.fileno())
-        self._thread = threading.Thread(target=_serve, args=(WorkerEnd(theirs), rows), daemon=True)
-        self._thread.start()
-        self._dropped = False
-
-    def death(self) -> str | None:
-        return "closed its channel" if self.end.closed else None
-
-    def drop(self, grace_s: float) -> None:
-        if not self._dropped:
-            self._dropped = True
-            self.end.close()
-            self._thread.join(grace_s)
-            self.segment.close()
-
-
 def _start(channel: int, segment: int, life: int) -> "subprocess.Popen[bytes]":
     fds = (channel, segment, life)
     path = [entry or os.getcwd() for entry in sys.path]
@@ -114,9 +74,3 @@ def _start(channel: int, segment: int, life: int) -> "subprocess.Popen[bytes]":
         process_group=0,
         env=os.environ | ONE_THREAD,
     )
-
-
-def _serve(end: WorkerEnd, segment_fd: int) -> None:
-    from harness.processors.worker import serve
-
-    serve(end, segment_fd)
