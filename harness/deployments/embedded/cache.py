@@ -4,7 +4,7 @@ Each forward pass is told by a `Plan` which slots it reads and where it writes. 
 view, without copying a byte; transformers' own growing cache copies all of it at every layer of every step.
 
 Plans are rounded up to sizes at which the CPU's kernels add in the same order, whatever the batch (see
-docs/decisions/embedded-batch-invariance.md). What is added to reach such a size is padding, and changes no result.
+docs/decisions/0006-embedded-equal-sums.md). What is added to reach such a size is padding, and changes no result.
 """
 
 from collections.abc import Sequence

@@ -71,5 +71,5 @@ def engine(parts: Loaded, config: Embedded) -> Engine:
     places = config.max_batch + max(config.kept, SIDE_BY_SIDE)
     slots = Slots(parts.model.store(places), places, parts.info.context, reuse=not config.exact)
     batch = Batch(slots, parts.vocabulary, config.max_batch, config.seed)
-    scorer = Scorer(parts.model, slots, config.prefill_chunk)
+    scorer = Scorer(parts.model, slots, config.prefill_chunk, reuse=not config.exact)
     return Engine(batch, Stepper(parts.model, slots), scorer, config.prefill_chunk, config.exact)

@@ -25,11 +25,13 @@ class ScoreTicket:
 
 
 class Scorer:
-    """Scores on one model, one ticket at a time, in memory of its own. What the slots hold of a prompt is reused,
-    whosever it is: nothing is timed here. `chunk` tokens go through the model at once."""
+    """Scores on one model, one ticket at a time, in memory of its own. With `reuse`, what the last score or the slots
+    hold of a prompt is not computed again, whosever it is: nothing is timed here. `chunk` tokens go through the model
+    at once."""
 
-    def __init__(self, model: Model, slots: Slots, chunk: int) -> None:
-        self._model, self._slots, self._chunk = model, slots, chunk
+    def __init__(self, model: Model, slots: Slots, chunk: int, reuse: bool) -> None:
+        self._model, self._slots, self._chunk, self._reuse = model, slots, chunk, reuse
+        self._held: Sequence[int] = ()
         self._store = model.store(1)
         self._cache = model.cache(self._store)
         self.waiting: deque[ScoreTicket] = deque()
@@ -61,15 +63,30 @@ class Scorer:
 
     def _after_prompt(self, prompt: Sequence[int]) -> torch.Tensor:
         """The logits after the prompt, shape `(1, width)`; its keys and values are in the store then."""
-        start, slot = self._slots.now(prompt, ANYONE)
-        self._store.reserve(start)
-        self._store.copy(self._slots.store, slot, 0, start)
+        start = self._found(prompt) if self._reuse else 0
+        self._held = prompt
         while True:
             chunk = prompt[start : start + self._chunk]
             logits = self._model.forward(self._cache, causal_plan((0,), (start,), (chunk,)))[0, -1:]
             start += len(chunk)
             if start == len(prompt):
                 return logits
+
+    def _found(self, prompt: Sequence[int]) -> int:
+        """How many tokens of `prompt` are in the store, some perhaps copied from a slot. The last one never counts."""
+        held = _common(self._held, prompt[:-1])
+        start, slot = self._slots.now(prompt, ANYONE)
+        if start <= held:
+            return held
+        self._store.reserve(start)
+        self._store.copy(self._slots.store, slot, 0, start)
+        return start
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many first ids two sequences share."""
+    differ = (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(differ, min(len(one), len(other)))
 
 
 def _read(logits: torch.Tensor, nodes: Iterable[int], asked: dict[int, set[int]]) -> dict[tuple[int, int], float]:
