@@ -32,6 +32,10 @@ EXAMPLES = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
+FAULTS = {"lm_format_enforcer": ("Invalid control character", "delimiter", "Extra data")}
+"""What random walks find wrong with a library, in the words of the oracle: it lets JSON strings hold control
+characters, and an exponent follow a decimal point at once (both in the list of known faults below)."""
+
 BRACKETS = Grammar('root ::= "(" root ")" | [a-z]{1,3} | ""')
 SCHEMA = json_schema(
     {
@@ -96,7 +100,8 @@ def test_whatever_the_masks_let_end_the_oracle_accepts(
     if (automaton := compiled(engine_name, vocabulary_name, constraint)) is None:
         return
     if (ids := walk(automaton, known, seed)) is not None:
-        assert judge(constraint, known.text(ids)).reason == ""
+        reason = judge(constraint, known.text(ids)).reason
+        assert not reason or any(fault in reason for fault in FAULTS.get(engine_name, ()))
 
 
 @EXAMPLES
@@ -254,6 +259,8 @@ def test_the_default_models_tokenizer_is_walked_like_the_reference_walks_it(
     known = a_vocabulary("smollm2")
     if (automaton := compiled(engine_name, "smollm2", constraint)) is None:
         pytest.skip("not supported")
+    if engine_name == "lm_format_enforcer" and isinstance(constraint, JsonSchema):
+        pytest.skip("it takes properties in any order, the reference in that of the schema")
     reference = compiler("reference", "smollm2").compile(constraint).matcher()
     matcher, random = automaton.matcher(), Random(11)
     for _ in range(10):
@@ -280,6 +287,8 @@ def test_the_default_models_tokenizer_is_walked_like_the_reference_walks_it(
         ("outlines", {"type": "string", "pattern": r"^\d+$"}, '"٤"'),
         ("outlines", {"type": "string", "format": "date"}, '"2024-02-30"'),
         ("outlines", {"type": "string", "format": "date-time"}, '"2024-02-29T12:00:00"'),
+        ("lm_format_enforcer", {"type": "string"}, '"a\tb"'),
+        ("lm_format_enforcer", {"type": "number"}, "0.e1"),
     ],
 )
 def test_what_a_library_is_known_to_allow_wrongly_the_oracle_refuses(
