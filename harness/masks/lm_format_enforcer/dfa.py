@@ -5,9 +5,10 @@ hundred thousand places in the tree of tokens.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from interegular.fsm import FSM, anything_else
+from interegular.fsm import FSM, State, anything_else
 from lmformatenforcer import RegexParser
 from numpy.typing import NDArray
 
@@ -31,7 +32,7 @@ class Dfa:
         self._sets = sets
         self._columns = np.array([numbers[symbol] for symbol in symbols], dtype=np.int64)
         self._states = list(fsm.states)
-        self._rows = {state: row for row, state in enumerate(self._states)}
+        self._rows: dict[int, int] = {state: row for row, state in enumerate(self._states)}
         self._fresh, self._dead = len(self._rows), len(self._rows) + 1
         self._final = np.array([*(state in fsm.finals for state in self._states), fsm.initial in fsm.finals, False])
         self._steps = self._arrows(fsm, numbers)
@@ -41,12 +42,13 @@ class Dfa:
     def _arrows(self, fsm: FSM, numbers: dict["Symbol", int]) -> NDArray[np.int32]:
         steps = np.full((self._dead + 1, len(numbers)), self._dead, dtype=np.int32)
         for state, row in self._rows.items():
-            arrows = fsm.map.get(state, {})
-            for (kind, transition), column in numbers.items():
+            arrows: dict[Any, Any] = dict(fsm.map.get(State(state), {}))
+            for (_, transition), column in numbers.items():
                 if transition in arrows:
                     steps[row, column] = self._rows[arrows[transition]]
-                    if state == fsm.initial:
-                        steps[self._fresh, column] = self._fresh if kind else steps[row, column]
+        first = steps[self._rows[fsm.initial]]
+        spaces = np.array([bool(space) for space, _ in numbers]) & (first != self._dead)
+        steps[self._fresh] = np.where(spaces, self._fresh, first)
         return steps
 
     def reach(self, state: int, fresh: bool, spaces: int) -> "Reach":
@@ -56,12 +58,15 @@ class Dfa:
         fits = self._fits & (self._tree.leading + spaces <= self._run)
         return Reach((states != self._dead) & fits, states)
 
-    def tokens(self, reach: "Reach") -> list[int]:
+    def tokens(self, reach: "Reach") -> NDArray[np.int64]:
         """The tokens that end at these places, and those that end there but for a character begun."""
         tree = self._tree
-        whole: list[int] = tree.token[reach.alive[tree.token_place]].tolist()
-        cut = ((place, *one) for place, some in tree.cut.items() if reach.alive[place] for one in some)
-        return whole + [token for place, token, rest in cut if self._letters(int(reach.states[place])).begin(rest)]
+        whole = tree.token[reach.alive[tree.token_place]]
+        ahead = (
+            (self._letters(int(reach.states[place])), cut) for place, cut in tree.cut.items() if reach.alive[place]
+        )
+        cut = [token for letters, cut in ahead for token in letters.cut(cut)]
+        return np.concatenate([whole, np.array(cut, dtype=np.int64)])
 
     def ends(self, reach: "Reach") -> list[int]:
         """The places where the string may end and tokens go on with the quote that ends it."""

@@ -170,7 +170,7 @@ def _expects_key(parser: CharacterLevelParser | None) -> bool:
 
 def _said(parser: StringParsingState) -> Hashable:
     """What matters of the text of an open string so far."""
-    text = parser.parsed_string
+    text: str = parser.parsed_string
     if parser.regex_parser:
         return bool(text)
     if parser.allowed_strings:

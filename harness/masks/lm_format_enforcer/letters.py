@@ -1,5 +1,7 @@
 """The characters that may come next, and the first bytes of those that no single token spells."""
 
+from collections.abc import Iterable
+
 from harness.masks.lm_format_enforcer.pieces import Pieces
 
 OTHER = "\ufffd"
@@ -32,6 +34,10 @@ class Letters:
         if known is None:
             known = self._begun[begun] = self._search(begun)
         return known
+
+    def cut(self, tokens: Iterable[tuple[int, bytes]]) -> list[int]:
+        """Which of `tokens`, each with the first bytes of a character, may come next."""
+        return [token for token, rest in tokens if self.begin(rest)] if self._wide else []
 
     def _search(self, begun: bytes) -> bool:
         if any(self._pieces.completes(begun, letter) for letter in self._wide):

@@ -8,9 +8,10 @@ from lmformatenforcer.jsonschemaparser import StringParsingState
 from harness.mask import Mask, allows
 from harness.masks.lm_format_enforcer.dfa import MANY, Dfa
 from harness.masks.lm_format_enforcer.letters import LetterSets
+from harness.masks.lm_format_enforcer.places import ALL_SPACES, between
 from harness.masks.lm_format_enforcer.states import Limits, State, States
 from harness.masks.lm_format_enforcer.table import Table
-from harness.masks.lm_format_enforcer.tree import ROOT
+from harness.masks.lm_format_enforcer.tree import ROOT, SPACES
 from harness.masks.whitespace import MOST
 
 
@@ -59,6 +60,8 @@ class Machine:
             return self._in_string(state, limits)
         if len(state.letters.those) > MANY and (regex := _regex(state.parser)) is not None:
             return self._in_regex(state, regex)
+        if between(state.parser) and state.letters.those >= ALL_SPACES:
+            return self.table.mask(self._between(state))
         return self.table.mask(self._collect(state, ROOT, []))
 
     def _resumed(self, state: State, begun: bytes) -> Mask:
@@ -80,29 +83,48 @@ class Machine:
         if dfa is None:
             dfa = self._dfas[id(regex.context)] = Dfa(regex, self.table.tree, self._sets, quoted, MOST)
         reach = dfa.reach(regex.current_state, *_before(state.parser))
-        tokens = dfa.tokens(reach)
+        tokens: list[int] = []
         closed: State | None = None
         for place in dfa.ends(reach) if quoted else ():
             closed = closed or self._states.follow(state, self.table.tree.text(place) + '"')
             if closed is not None:  # the same state wherever the string ends: its text matters no more
                 self._collect(closed, self.table.tree.children[place]['"'], tokens)
-        return self.table.mask(tokens)
+        return self.table.mask(dfa.tokens(reach)) | self.table.mask(tokens)
 
     def _follow(self, state: State, text: str, rest: bytes) -> State | None:
         end = self._states.follow(state, text)
         return end if end is not None and end.letters.begin(rest) else None
 
+    def _between(self, state: State) -> list[int]:
+        """All tokens that `state` lets through, where it does not matter which spaces come next but only how many."""
+        tokens: list[int] = []
+        here: State | None = state
+        for blanks in self.table.tree.blanks:
+            if here is None:
+                break
+            tokens += blanks.tokens
+            tokens += here.letters.cut(blanks.cut)
+            for character in here.letters.those & blanks.after.keys():
+                if (following := here.steps.get(character) or self._states.step(here, character)) is not None:
+                    for place in blanks.after[character]:
+                        self._collect(following, place, tokens)
+            here = self._states.follow(here, SPACES[0])
+        return tokens
+
     def _collect(self, state: State, place: int, tokens: list[int]) -> list[int]:
         """Add to `tokens` those at and below `place` that `state` lets through."""
-        tree, steps = self.table.tree, state.steps
-        tokens.extend(tree.tokens[place])
-        if place in tree.cut:
-            tokens.extend(token for token, rest in tree.cut[place] if state.letters.begin(rest))
-        children = tree.children[place]
-        for character in _both(children, state.letters.those):
-            following = steps.get(character) or self._states.step(state, character)
-            if following is not None:
-                self._collect(following, children[character], tokens)
+        tree, step = self.table.tree, self._states.step
+        ahead = [(state, place)]
+        while ahead:
+            state, place = ahead.pop()
+            tokens += tree.tokens[place]
+            if place in tree.cut:
+                tokens += state.letters.cut(tree.cut[place])
+            children = tree.children[place]
+            for character in _both(children, state.letters.those):
+                following = state.steps.get(character) or step(state, character)
+                if following is not None:
+                    ahead.append((following, children[character]))
         return tokens
 
 

@@ -1,7 +1,7 @@
 """One of several given texts, letter by letter: labels, and the enumerated strings and keys of a JSON schema.
 
-The library goes through all of the texts for each letter and makes a parser for each. Here the texts are sorted, so that
-those which begin alike stand together, and the library is asked again where the text has been said.
+The library goes through all of the texts for each letter and makes a parser for each. Here the texts are sorted, so
+that those which begin alike stand together, and the library is asked again where the text has been said.
 """
 
 from bisect import bisect_left
@@ -12,7 +12,7 @@ from lmformatenforcer.jsonschemaparser import StringParsingState
 LAST = "\U0010ffff"
 
 
-class Spelling(CharacterLevelParser):
+class Spelling(CharacterLevelParser):  # type: ignore[misc]
     """The texts `words[low:high]` begin with the same `size` letters, which have been said. After a whole one comes the
     quote that `string`, the library's parser at the start of these texts, waits for; without it the text may end."""
 
@@ -59,8 +59,8 @@ def spelling(texts: list[str] | tuple[str, ...], string: JsonSchemaParser | None
 
 
 def enumerated(parser: CharacterLevelParser) -> Spelling | None:
-    """The same as `parser`, if it is at the start of an enumerated string; not where a text holds two blanks in a row or
-    begins with one, of which the library makes something else."""
+    """The same as `parser`, if it is at the start of an enumerated string; not where a text holds two blanks in a row
+    or begins with one, of which the library makes something else."""
     if not isinstance(parser, JsonSchemaParser) or not parser.object_stack:
         return None
     top = parser.object_stack[-1]

@@ -4,6 +4,7 @@ What a state's next characters are, whether the text may end, where a character 
 and the next walk is a walk through dicts.
 """
 
+import weakref
 from typing import Literal
 
 from lmformatenforcer import CharacterLevelParser
@@ -38,6 +39,11 @@ class State:
         self._free: bool | None = None
         self._limits: Limits | Literal["unknown"] | None = "unknown"
 
+    def empty(self) -> None:
+        """Forget what can be asked again."""
+        self.steps.clear()
+        self.rest = self.mask = self.masks = None
+
     def free(self) -> bool:
         """Whether all characters but those of `APART` lead to the same state."""
         if self._free is None:
@@ -62,11 +68,12 @@ class States:
         self._known: dict[int, State] = {}
         self.memory = memory
         memory.enter(self)
+        weakref.finalize(self, _empty, self._known).atexit = False
         self.start = self._state(parser)
 
     def forget(self) -> None:
         """Drop everything; sequences at work go on from where they are."""
-        self._known.clear()
+        _empty(self._known)
         self._keys.forget()
         self._sets.forget()
         self.start = self._new(self._parser)
@@ -120,6 +127,13 @@ class States:
         if not self._spaces and between(parser):
             those -= ALL_SPACES
         return State(parser, self._sets.of(those))
+
+
+def _empty(states: dict[int, State]) -> None:
+    """Take the states apart, which lead to each other in circles and would wait for Python's collector."""
+    for state in states.values():
+        state.empty()
+    states.clear()
 
 
 def _limits(shortcut: object) -> Limits | None:

@@ -35,10 +35,10 @@ class Table:
         self._strings = _Strings(self.pieces.all)
         self._string_mask = lru_cache(maxsize=LENGTHS)(self._make_string_mask)
 
-    def mask(self, tokens: Iterable[int] | NDArray[np.int64]) -> Mask:
+    def mask(self, tokens: list[int] | NDArray[np.int64]) -> Mask:
         """The mask that allows `tokens`."""
         bits = np.zeros(words(self.vocabulary.width) * 32, dtype=np.bool_)
-        bits[np.fromiter(tokens, dtype=np.int64) if not isinstance(tokens, np.ndarray) else tokens] = True
+        bits[np.asarray(tokens, dtype=np.int64)] = True
         mask: Mask = np.packbits(bits, bitorder="little").view(np.int32)
         return mask
 

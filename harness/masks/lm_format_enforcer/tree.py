@@ -5,6 +5,7 @@ hundred thousand objects would cost half a second each time it looks at all.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +19,16 @@ SPACES = " \t\n\r"
 ROOT = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Blanks:
+    """All places whose text is the same number of spaces, whichever they are, as one: `after` leads from them to the
+    places behind each other character."""
+
+    tokens: tuple[int, ...]
+    cut: tuple[tuple[int, bytes], ...]
+    after: dict[str, tuple[int, ...]]
+
+
 class Tree:
     """All places, ordered by depth, so that a parent comes before its children.
 
@@ -26,6 +37,7 @@ class Tree:
     To scan: `parent` and `letter` (a number in `letters`) lead to each place, `levels` are the places of one depth,
     `token` and `token_place` are whole tokens and where they end. `leading` is how many spaces a place's text begins
     with, `longest` its longest run of spaces after that; `quotes` are the places of which a quote is a child.
+    `blanks[n]` are the places of n spaces.
     """
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
@@ -46,6 +58,25 @@ class Tree:
         self.leading = np.array([len(text) - len(text.lstrip(SPACES)) for text in texts])
         self.longest = np.array([_run(text.lstrip(SPACES)) for text in texts])
         self.quotes = [i for i, children in enumerate(self.children) if '"' in children]
+        self.blanks = self._blanks(texts)
+
+    def _blanks(self, texts: list[str]) -> list["Blanks"]:
+        """What follows no spaces, one space and so on, from the root."""
+        alike: list[list[int]] = []
+        for place, text in enumerate(texts):
+            if not text.strip(SPACES):
+                alike += [[] for _ in range(len(text) + 1 - len(alike))]
+                alike[len(text)].append(place)
+        return [self._merged(places) for places in alike]
+
+    def _merged(self, places: list[int]) -> "Blanks":
+        after: dict[str, tuple[int, ...]] = {}
+        for place in places:
+            for letter, child in self.children[place].items():
+                if letter not in SPACES:
+                    after[letter] = (*after.get(letter, ()), child)
+        tokens = tuple(token for place in places for token in self.tokens[place])
+        return Blanks(tokens, tuple(cut for place in places for cut in self.cut.get(place, ())), after)
 
     def text(self, place: int) -> str:
         """What leads to `place`."""
