@@ -254,9 +254,16 @@ def test_classwise_ece_is_the_mean_of_each_labels_ece() -> None:
     assert classwise_ece(probabilities, gold).value() == pytest.approx(np.mean(each))
 
 
-def test_a_label_that_a_record_lacks_has_probability_0() -> None:
-    found = classwise([({"yes": 1.0}, "yes"), ({"yes": 0.5, "no": 0.5}, "no")], ["a", "b"], seed=0)
-    assert found.value == pytest.approx((0.5 / 2 + 0.5 / 2) / 2)
+def test_classwise_ece_needs_the_same_labels_in_all_records() -> None:
+    same = classwise([({"yes": 0.9, "no": 0.1}, "yes"), ({"no": 0.4, "yes": 0.6}, "yes")], ["a", "b"], seed=0)
+    assert same.value == pytest.approx(0.25)
+    other = classwise([({"yes": 1.0}, "yes"), ({"maybe": 0.5, "no": 0.5}, "no")], ["a", "b"], seed=0)
+    assert (other.value, other.n) == (None, 2)
+
+
+def test_a_gold_label_outside_the_labels_makes_all_of_them_wrong() -> None:
+    found = classwise([({"yes": 0.5, "no": 0.5}, "perhaps")] * 2, ["a", "b"], seed=0)
+    assert found.value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("right", "expected"), [(1.0, 0.0), (0.0, 1.0)])

@@ -33,13 +33,16 @@ def classwise_ece(probabilities: Floats, gold: Ints) -> Gap:
 
 
 def classwise(rows: Sequence[tuple[dict[str, float], str]], cluster: Sequence[str], seed: int) -> Estimate:
-    """The classwise ECE of records' label probabilities and gold labels; a label that a record lacks has 0."""
-    if not rows:
-        return nothing()
-    names = sorted({name for labels, gold in rows for name in (*labels, gold)})
+    """The classwise ECE of records' label probabilities and gold labels.
+
+    No value where records do not all have the same labels: there is then no class to average over.
+    """
+    if not rows or any(labels.keys() != rows[0][0].keys() for labels, _ in rows):
+        return nothing(len(rows))
+    names = sorted(rows[0][0])
     places = {name: place for place, name in enumerate(names)}
-    probabilities = np.array([[labels.get(name, 0.0) for name in names] for labels, _ in rows])
-    gap = classwise_ece(probabilities, np.array([places[gold] for _, gold in rows]))
+    probabilities = np.array([[labels[name] for name in names] for labels, _ in rows])
+    gap = classwise_ece(probabilities, np.array([places.get(gold, -1) for _, gold in rows]))
     number = np.unique(cluster, return_inverse=True)[1].astype(np.intp)
     order = Judged(np.zeros(len(rows)), np.zeros(len(rows)), number, int(number.max()) + 1, 0)
     return gap.estimate(draws(order, seed))
