@@ -1,14 +1,15 @@
-"""One token of one sequence under a user's async generator, and the sequence that takes such turns.
+"""One token of one sequence under a user's async generator.
 
-The generator runs up to its bare `yield` (`begin`), gets the logits and gives new ones (`finish`), ends, and is closed.
+The generator runs up to its bare `yield`, gets the logits, gives new ones, ends, and is closed: one task from its
+start, before the logits are there, to its end.
 """
 
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from harness.processors.containment import ProcessorFault, checked
+from harness.processors.containment import ProcessorFault, TooSlow, checked, failed
 from harness.processors.messages import Failed
 from harness.processors.watch import Watch
 
@@ -21,98 +22,71 @@ AsyncProcessor = Callable[[list[int]], object]
 
 
 class Turn:
-    """The user's generator for one token. Faults against the protocol raise `ProcessorFault`."""
+    """Begins at once; `give` it the logits, wait for `task`, and read `result`."""
 
-    def __init__(self, generator: "Generator") -> None:
-        self._generator = generator
-
-    async def begin(self) -> "Turn":
-        """Run the generator up to its bare yield."""
-        try:
-            first = await anext(self._generator)
-        except StopAsyncIteration:
-            raise ProcessorFault("the async processor ended without a yield") from None
-        if first is not None:
-            await self.close()
-            raise ProcessorFault("the first yield of an async processor is bare: `logits = yield`")
-        return self
-
-    async def finish(self, logits: "torch.Tensor", width: int) -> "torch.Tensor":
-        """Give it the logits; its new ones, once it has ended."""
-        try:
-            return checked(await self._last_yield(logits), width)
-        finally:
-            await self.close()
-
-    async def close(self) -> None:
-        await self._generator.aclose()
-
-    async def _last_yield(self, logits: "torch.Tensor") -> object:
-        try:
-            result = await self._generator.asend(logits)
-        except StopAsyncIteration:
-            raise ProcessorFault("the async processor ended without yielding new logits") from None
-        try:
-            await anext(self._generator)
-        except StopAsyncIteration:
-            return result
-        raise ProcessorFault("the async processor yields again after its new logits")
-
-
-class Sequence:
-    """A sequence in a worker: its tokens so far and the turn that waits for logits, if there is one."""
-
-    def __init__(self, key: int, processor: AsyncProcessor, tokens: tuple[int, ...], watch: Watch, limit_s: float):
+    def __init__(self, key: int, processor: AsyncProcessor, inputs: list[int], watch: Watch, width: int) -> None:
         self._key = key
-        self._processor = processor
-        self._inputs = list(tokens)
-        self._watch = watch
-        self._limit_s = limit_s
-        self._begun: asyncio.Task[tuple[Turn, float] | Failed] | None = None
+        self._width = width
+        self._clock = watch.clock(key)
+        self._logits: asyncio.Future[torch.Tensor] = asyncio.get_running_loop().create_future()
+        self._late: Failed | None = None
+        self.task = asyncio.create_task(self._clock.run(self._run(processor, inputs)))
 
-    @property
-    def tokens(self) -> int:
-        """How many tokens were said."""
-        return len(self._inputs)
+    def give(self, logits: "torch.Tensor") -> None:
+        """The logits are there; the processor may change them."""
+        self._logits.set_result(logits)
 
-    def begin(self, tokens: tuple[int, ...]) -> None:
-        """`tokens` were said: begin the turn for the next one."""
-        self.close()
-        self._inputs += tokens
-        self._begun = asyncio.create_task(self._begin(list(self._inputs)))
+    def left_s(self, limit_s: float) -> float:
+        """How much of `limit_s` seconds the half that is running has left."""
+        return limit_s - self._clock.half_s()
 
-    async def finish(self, logits: "torch.Tensor", width: int) -> "tuple[torch.Tensor, float] | Failed":
-        """The new logits, and the seconds that both halves of the turn took."""
-        if self._begun is None:
-            self.begin(())
-        assert self._begun is not None
-        begun, self._begun = await self._begun, None
-        if isinstance(begun, Failed):
-            return begun
-        turn, begin_s = begun
-        clock = self._watch.clock(self._key)
-        result = await clock.within(self._limit_s, turn.finish(logits, width))
-        return result if isinstance(result, Failed) else (result, begin_s + clock.spent_s())
+    def give_up(self, limit_s: float) -> None:
+        """It has taken longer than `limit_s`: end it, whether the user's code lets itself be cancelled or not."""
+        self._late = failed(self._key, TooSlow(f"the processor took longer than {limit_s:g} s"))
+        self.drop()
 
-    def close(self) -> asyncio.Task[Any] | None:
-        """Drop the turn that waits, if there is one; the task that closes its generator."""
-        begun, self._begun = self._begun, None
-        return asyncio.create_task(self._drop(begun)) if begun else None
+    def drop(self) -> None:
+        """Nobody wants the result any more; the generator is closed."""
+        self.task.cancel()
 
-    async def _begin(self, inputs: list[int]) -> tuple[Turn, float] | Failed:
-        clock = self._watch.clock(self._key)
+    def result(self) -> "tuple[torch.Tensor, float] | Failed":
+        """The new logits and the seconds that both halves took, or what went wrong."""
+        if self._late is not None:
+            return self._late
+        if self.task.cancelled():
+            return Failed(self._key, "processor", "the processor cancelled its own task")
+        made = self.task.result()
+        return made if isinstance(made, Failed) else (made, self._clock.total_s())
 
-        async def begin() -> Turn:
-            return await Turn(_generator(self._processor(inputs))).begin()
+    async def _run(self, processor: AsyncProcessor, inputs: list[int]) -> "torch.Tensor":
+        generator = _generator(processor(inputs))
+        try:
+            await _bare_yield(generator)
+            self._clock.pause()
+            return checked(await _last_yield(generator, await self._logits), self._width)
+        finally:
+            await generator.aclose()
 
-        turn = await clock.within(self._limit_s, begin())
-        return turn if isinstance(turn, Failed) else (turn, clock.spent_s())
 
-    async def _drop(self, begun: asyncio.Task[tuple[Turn, float] | Failed]) -> None:
-        begun.cancel()
-        await asyncio.wait({begun})
-        if not begun.cancelled() and not isinstance(result := begun.result(), Failed):
-            await self._watch.clock(self._key).within(self._limit_s, result[0].close())
+async def _bare_yield(generator: "Generator") -> None:
+    try:
+        first = await anext(generator)
+    except StopAsyncIteration:
+        raise ProcessorFault("the async processor ended without a yield") from None
+    if first is not None:
+        raise ProcessorFault("the first yield of an async processor is bare: `logits = yield`")
+
+
+async def _last_yield(generator: "Generator", logits: "torch.Tensor") -> object:
+    try:
+        result = await generator.asend(logits)
+    except StopAsyncIteration:
+        raise ProcessorFault("the async processor ended without yielding new logits") from None
+    try:
+        await anext(generator)
+    except StopAsyncIteration:
+        return result
+    raise ProcessorFault("the async processor yields again after its new logits")
 
 
 def _generator(made: object) -> "Generator":

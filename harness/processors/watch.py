@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Coroutine, Generator
 from typing import Any, TypeVar
 
-from harness.processors.containment import TooSlow, failed
+from harness.processors.containment import failed
 from harness.processors.messages import Failed
 from harness.processors.segment import Segment
 
@@ -21,54 +21,57 @@ class Watch:
         """Seconds that code of all sequences has run."""
 
     def clock(self, key: int) -> "Clock":
-        """A clock for one piece of work of the sequence `key`, started now."""
+        """A clock for the sequence `key`; it starts when its code is first resumed."""
         return Clock(self, self._segment, key)
 
 
 class Clock:
-    """How long one sequence's work takes: all time since the start, less the time that others' code ran."""
+    """How long one sequence's code takes, what it awaits included, less the time that others' code ran meanwhile. The
+    time is divided into halves by `pause`; the clock goes on when the code is resumed."""
 
     def __init__(self, watch: Watch, segment: Segment, key: int) -> None:
         self._watch = watch
         self._segment = segment
         self._key = key
-        self._started = time.perf_counter()
-        self._others_s = watch.busy_s
+        self._since: float | None = None
+        self._others_s = 0.0
+        self._before_s = 0.0
 
-    def spent_s(self) -> float:
-        """Seconds spent on this work until now."""
-        return time.perf_counter() - self._started - (self._watch.busy_s - self._others_s)
+    def half_s(self) -> float:
+        """Seconds of the half that is running; 0.0 while the clock is paused."""
+        if self._since is None:
+            return 0.0
+        return time.perf_counter() - self._since - (self._watch.busy_s - self._others_s)
 
-    async def within(self, limit_s: float, work: Coroutine[Any, Any, T]) -> T | Failed:
-        """What `work` gives, or how it failed; it fails when it takes more than `limit_s` seconds."""
-        task = asyncio.create_task(self._contained(work))
-        try:
-            while not task.done():
-                left_s = limit_s - self.spent_s()
-                if left_s <= 0:
-                    return failed(self._key, TooSlow(f"the processor took longer than {limit_s:g} s"))
-                await asyncio.wait({task}, timeout=left_s)
-            if task.cancelled():
-                return Failed(self._key, "processor", "the processor cancelled its own task")
-            return task.result()
-        finally:
-            task.cancel()
+    def total_s(self) -> float:
+        """Seconds until now."""
+        return self._before_s + self.half_s()
 
-    async def _contained(self, work: Coroutine[Any, Any, T]) -> T | Failed:
-        """Whatever the user's code raises is a value, exits too, which the event loop would not survive."""
+    def pause(self) -> None:
+        """Stop until the code is next resumed."""
+        self._before_s = self.total_s()
+        self._since = None
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T | Failed:
+        """What `work` gives, or how it failed. Whatever the user's code raises is a value, exits too, which the event
+        loop would not survive."""
         try:
             return await _Resumed(self, work)
         except asyncio.CancelledError:
             raise
         except BaseException as error:
             return failed(self._key, error)
+        finally:
+            self.pause()
 
-    def resume(self, generator: Generator[Any, Any, T], value: Any, error: BaseException | None) -> Any:
+    def resume(self, steps: Generator[Any, Any, T], value: Any, error: BaseException | None) -> Any:
         """Run the user's code until it next waits."""
         started = time.perf_counter()
+        if self._since is None:
+            self._since, self._others_s = started, self._watch.busy_s
         try:
             with self._segment.at(self._key):
-                return generator.throw(error) if error else generator.send(value)
+                return steps.throw(error) if error else steps.send(value)
         finally:
             took_s = time.perf_counter() - started
             self._watch.busy_s += took_s
