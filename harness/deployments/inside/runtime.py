@@ -1,5 +1,6 @@
 """The maskers of a run at work inside a server: one call a step, for all rows that are constrained by processors."""
 
+import platform
 import time
 import weakref
 import zipfile
@@ -17,6 +18,7 @@ from harness.deployments.inside.runtime_names import VOCABULARY
 from harness.deployments.inside.sequences import STALE, Sequence, in_prompt, over, report, tell
 from harness.deployments.inside.telemetry import KEY
 from harness.errors import HarnessError
+from harness.masks import engine
 from harness.method import AsyncProcessor, Processor
 from harness.processors import masker_for
 from harness.processors.masker import Masker, Steering
@@ -87,6 +89,8 @@ class Runtime:
         found: dict[int, Sequence] = {}
         for place, given in enumerate(params):
             request = given["__req__"]
+            if "about" in given:
+                request.customized_info = {KEY: [about(given["about"])]}
             if "order" not in given or over(request) or in_prompt(request):
                 continue
             if logits.shape[1] != self._vocabulary.width:
@@ -165,6 +169,14 @@ class Runtime:
         while self._gone:
             if sequence := self._sequences.pop(self._gone.pop(), None):
                 sequence.masker.close(sequence.id)
+
+
+def about(name: str) -> dict[str, str]:
+    """Whether the engine `name` can be had in this process, and in which version."""
+    try:
+        return {"python": platform.python_version(), "version": engine(name).version()}
+    except HarnessError as error:
+        return {"python": platform.python_version(), "missing": error.found}
 
 
 def started(path: str) -> Runtime:

@@ -11,6 +11,7 @@ import msgspec
 
 from harness.deployments.inside import bootstrap
 from harness.deployments.inside.order import Order
+from harness.deployments.inside.telemetry import KEY
 from harness.deployments.sglang.backend import SGLangBackend
 from harness.deployments.sglang.bundle import Bundle, bundle
 from harness.deployments.sglang.faults import BackendError, RejectedError
@@ -59,6 +60,14 @@ class Courier:
         self.prepare([request.method])
         order = Order(request.method, request.constraint)
         return ServerProcessor(self._code, {"order": msgspec.json.encode(order).decode()})
+
+    async def engine(self, backend: SGLangBackend, name: str) -> dict[str, str]:
+        """What the server's process says of an engine: its `python`, and `version` or what is `missing`. Raises
+        `BackendError`."""
+        asked = ServerProcessor(self._code, {"about": name})
+        answer = await backend.agenerate((1, 2), sampling=Sampling(1), processor=asked)
+        said: dict[str, str] = answer.meta[KEY][0]
+        return said
 
     def check_there(self, error: RejectedError) -> None:
         """Raises `NotThere` where `error` says that the bundle is not installed."""
