@@ -141,10 +141,16 @@ def show(timed: dict[str, list[Timed]]) -> None:
             f"{per_token('forward_s'):9.0f}{per_token('wait_s'):13.0f}{per_token('apply_s'):8.0f}"
             f"{1e6 / rate - 1e6 / none:24.0f}"
         )
-    same = {name: runs[0].answers for name, runs in timed.items() if name != "none"}
-    for name, ids in same.items():
-        agree = sum(a == b for a, b in zip(ids, same["native/llguidance"], strict=True))
-        print(f"{name}: {agree} of {len(ids)} answers have the tokens of native/llguidance")
+    compare("async/lm_format_enforcer", "processor/lm_format_enforcer", timed)
+    compare("async/llguidance", "native/llguidance", timed)
+
+
+def compare(one: str, other: str, timed: dict[str, list[Timed]]) -> None:
+    """The same engine must lead to the same tokens, whenever and wherever it runs."""
+    pairs = [
+        pair for a, b in zip(timed[one], timed[other], strict=True) for pair in zip(a.answers, b.answers, strict=True)
+    ]
+    print(f"{one} and {other}: the same tokens in {sum(a == b for a, b in pairs)} of {len(pairs)} answers")
 
 
 if __name__ == "__main__":
