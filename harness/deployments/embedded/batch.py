@@ -62,7 +62,7 @@ class Batch:
             ready = True if masker is None else masker.ready(ticket.request.id)
             if isinstance(ready, Failure):
                 self._turn_away(ticket, masker)
-                hand_over(ticket.future, ready)
+                hand_over(ticket.future, ticket.timed(ready))
             elif ready and len(self._rows) < self._seats and not self._better_later(ticket):
                 self._sit_down(ticket, masker)
         moved = self._slots.close_ranks()
@@ -89,7 +89,7 @@ class Batch:
                 spoken.row.ids.append(said.token)
                 return ended(spoken.row, self._vocabulary)
             case Failure() as failure:
-                return failure
+                return spoken.row.ticket.timed(failure)
 
     def _tell(self, row: Row, masker: Masker) -> None:
         begin = perf_counter()

@@ -7,7 +7,7 @@ import torch
 
 
 class Clock(Protocol):
-    """Marks instants in the device's own time. `seconds` between two marks is asked for once the device is idle."""
+    """Marks instants in the device's own time. `seconds` between two marks waits until the second has passed."""
 
     def mark(self) -> Any: ...
 
@@ -33,6 +33,7 @@ class CudaClock:
         return event
 
     def seconds(self, first: torch.cuda.Event, last: torch.cuda.Event) -> float:
+        last.synchronize()
         return float(first.elapsed_time(last)) / 1000.0
 
 

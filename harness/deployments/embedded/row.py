@@ -8,6 +8,8 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+import msgspec
+
 from harness.processors.masker import Masker
 from harness.request import Completion, Cost, Failure, FailureKind, Request, Timing, Trace
 
@@ -25,8 +27,12 @@ class Ticket:
 
     def fail(self, kind: FailureKind, message: str) -> Failure:
         """A failure of this request, now."""
+        return self.timed(Failure(self.request.id, kind, message))
+
+    def timed(self, failure: Failure) -> Failure:
+        """`failure` of this request, which it met now."""
         now = time.perf_counter() - self.sent
-        return Failure(self.request.id, kind, message, Timing(self.sent_s, now, now))
+        return msgspec.structs.replace(failure, timing=Timing(self.sent_s, now, now))
 
 
 @dataclass(frozen=True)
