@@ -16,7 +16,7 @@ from harness.metrics.calibration import NAMES, calibration
 from harness.metrics.classwise import classwise, classwise_ece
 from harness.metrics.ece import ece, ece_debiased, folded_mean
 from harness.metrics.judged import Floats, Judged, judged
-from harness.metrics.likelihood import FLOOR, losses
+from harness.metrics.likelihood import FLOOR, WORST, losses
 from harness.metrics.ranking import augrc, aurc, auroc
 from harness.metrics.reliability import bins, reliability
 from harness.metrics.smooth_ece import smooth_ece
@@ -286,12 +286,14 @@ def test_intervals_do_not_close_to_a_point_where_all_answers_agree() -> None:
 
 @settings(deadline=None, max_examples=30)
 @given(ANSWERS)
-def test_an_interval_holds_its_value(pairs: list[tuple[float, bool]]) -> None:
+def test_an_interval_holds_its_value_and_stays_in_bounds(pairs: list[tuple[float, bool]]) -> None:
     for name, found in calibration(given_answers(pairs), seed=1).items():
         if found.value is not None:
             assert found.low is not None
             assert found.high is not None
             assert found.low - 1e-9 <= found.value <= found.high + 1e-9, name
+            assert found.low >= 0, name
+            assert found.high <= (WORST if name == "nll" else 1) + 1e-9, name
 
 
 def test_one_answer_has_values_and_wide_intervals() -> None:

@@ -21,7 +21,7 @@ def squared_errors(answers: Judged) -> Floats:
 
 def reliability(answers: Judged, edges: Floats) -> Gap:
     """The part that comes from miscalibration: squared gaps of the bins, by their share. Lower is better."""
-    return _parts(answers, answers.right - answers.confidence, edges, lambda vectors: vectors)
+    return _parts(answers, answers.right - answers.confidence, edges, lambda vectors: vectors, 1.0)
 
 
 def resolution(answers: Judged, edges: Floats) -> Gap:
@@ -32,6 +32,7 @@ def resolution(answers: Judged, edges: Floats) -> Gap:
         answers.right - answers.right.mean(),
         edges,
         lambda vectors: vectors - share * vectors.sum(axis=1, keepdims=True),
+        0.25,
     )
 
 
@@ -44,14 +45,14 @@ def uncertainty(accuracy: Estimate) -> Estimate:
     return Estimate(value, min(left, right), top, accuracy.n)
 
 
-def _parts(answers: Judged, residual: Floats, edges: Floats, project: Callable[[Floats], Floats]) -> Gap:
+def _parts(answers: Judged, residual: Floats, edges: Floats, project: Callable[[Floats], Floats], most: float) -> Gap:
     share = _shares(answers, edges)
     safe = np.where(share > 0, share, 1.0)
 
     def norm(vectors: Floats) -> Floats:
         return np.asarray((project(vectors) ** 2 / safe).sum(axis=1))
 
-    return Gap(placed(residual, bin_of(answers.confidence, edges), share.size), share, norm)
+    return Gap(placed(residual, bin_of(answers.confidence, edges), share.size), share, norm, most)
 
 
 def _shares(answers: Judged, edges: Floats) -> Floats:

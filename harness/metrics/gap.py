@@ -27,12 +27,14 @@ WIDEST = 64.0
 class Gap:
     """`norm` of the mean over answers of `moves`, shape (n, m): each answer's residual at its place.
 
-    `even` (m,) is the vector of a shift of all confidences by 1; `norm` maps (times, m) to (times,).
+    `even` (m,) is the vector of a shift of all confidences by 1; `norm` maps (times, m) to (times,), and no true value
+    is above `most`.
     """
 
     moves: csr_array
     even: Floats
     norm: Callable[[Floats], Floats]
+    most: float = 1.0
 
     def value(self) -> float:
         return float(self.norm(self._mean())[0])
@@ -48,7 +50,8 @@ class Gap:
         """`value` replaces the plain norm (a debiased one); the interval reaches at least to `reach`."""
         low, high = self.interval(resamples)
         reported = self.value() if value is None else value
-        return Estimate(reported, min(low, reported), max(high, reported, reach), int(self.moves.shape[0]))
+        top = max(min(max(high, reach), self.most), reported)
+        return Estimate(reported, min(low, reported), top, int(self.moves.shape[0]))
 
     def _mean(self) -> Floats:
         return np.asarray(self.moves.sum(axis=0) / self.moves.shape[0]).reshape(1, -1)
