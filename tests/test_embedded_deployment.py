@@ -157,6 +157,7 @@ def test_prompts_that_arrive_together_compute_their_common_beginning_once(live: 
     answers = live.completions(*(free(f"common {i}", live.ids(f"{beginning}{i}"), tokens=2) for i in range(6)))
     cached = sorted(answer.cached_tokens or 0 for answer in answers)
     assert cached[0] == 0
+    assert {answer.cost.steps for answer in answers} == {2}
     assert min(cached[1:]) > len(live.ids(beginning)) - 32  # so few are not worth waiting for
 
 

@@ -84,8 +84,9 @@ class Stepper:
             share = self._clock.seconds(first, last) / len(one.rows)
             for row in one.rows:
                 row.spent.forward_s += share
-                row.spent.steps += 1
-                row.spent.rows += total_rows
+                if row.pending == 0:  # it spoke; a part of a prompt is no decode step
+                    row.spent.steps += 1
+                    row.spent.rows += total_rows
         return self._clock.seconds(marks[0], marks[-1])
 
 
