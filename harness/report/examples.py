@@ -1,6 +1,6 @@
 """The examples that the report shows: what was asked, what each arm said, and what the mask did to each token."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,7 @@ from harness.request import Completion
 
 PROMPT = 4000
 ANSWER = 2000
+LIKELIEST = 3
 TOKENS = 64
 """Tokens of a section that are shown; the rest is counted."""
 RIGHT = {True: "right", False: "wrong", None: "not judged"}
@@ -130,12 +131,22 @@ def _answer(record: Record, look: Look, texts: TokenTexts) -> AnswerView:
         right=RIGHT[record.right],
         text=visible.readable(record.text, ANSWER),
         reason=visible.readable(record.reason, 400),
-        confidences=tuple((name, numbers.probability(value)) for name, value in measures if value is not None),
+        confidences=(
+            *((name, numbers.probability(value)) for name, value in measures if value is not None),
+            *_likeliest(record.labels),
+        ),
         flags=tuple(visible.readable(flag, 200) for flag in record.flags),
         sections=tuple(
             _section(part, part.result, texts) for part in record.parts if isinstance(part.result, Completion)
         ),
     )
+
+
+def _likeliest(labels: Mapping[str, float] | None) -> Iterator[tuple[str, str]]:
+    """The labels that the model itself found most probable here."""
+    if labels:
+        ranked = sorted(labels.items(), key=lambda item: -item[1])[:LIKELIEST]
+        yield "labels", " · ".join(f"{visible.readable(name, 60)} {numbers.probability(p)}" for name, p in ranked)
 
 
 def _section(part: Part, completion: Completion, texts: TokenTexts) -> SectionView:

@@ -10,7 +10,7 @@ from harness.metrics.names import NAMES
 from harness.metrics.summary import Confidence, Summary
 from harness.report import numbers
 
-Style = Literal["percent", "decimals", "time", "rate"]
+Style = Literal["percent", "decimals", "probability", "time", "rate"]
 CONFIDENCES: tuple[Confidence, ...] = ("label", "path", "raw")
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
@@ -33,6 +33,10 @@ class Reading(msgspec.Struct, frozen=True):
             case "percent":
                 return numbers.percent(value)
             case "decimals":
+                return numbers.fixed(value)
+            case "probability" if value >= 0:
+                return numbers.probability(value)
+            case "probability":
                 return numbers.fixed(value)
             case "time":
                 return numbers.significant(value / self.unit_s)
@@ -65,7 +69,9 @@ def style_of(metric: str) -> Style:
             return "rate"
         case "share" if not metric.startswith(CONFIDENCES):
             return "percent"
-        case "share" | "probability" | "nats" | "none":
+        case "probability":
+            return "probability"
+        case "share" | "nats" | "none":
             return "decimals"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from harness.metrics.masking import Wish
 from harness.metrics.names import NAMES
 from harness.metrics.pairs import Pair
 from harness.metrics.summary import Summary
@@ -14,7 +15,7 @@ from harness.report.palette import Look
 from harness.report.reading import confidence_of, style_of
 from harness.report.tokens import TokenTexts
 
-WISHES = 6
+WISHES = 10
 REASONS = 20
 Reasons = Mapping[tuple[str, Outcome, str], int]
 """How often a request of an arm failed (or was not expressible) for a reason."""
@@ -36,12 +37,11 @@ class PairRow(msgspec.Struct, frozen=True):
 
 
 class WishRow(msgspec.Struct, frozen=True):
-    """A row of the table of what the model wanted."""
+    """A row of the table of what the model wanted: over all arms, with how often in each."""
 
-    look: Look
     wanted: str
     instead: str
-    count: str
+    times: str
     probability: str
     examples: str
 
@@ -65,18 +65,25 @@ class RecalibrationRow(msgspec.Struct, frozen=True):
 
 
 def wishes(summary: Summary, shown: Mapping[str, Look], texts: TokenTexts) -> tuple[WishRow, ...]:
-    """The most frequent forbidden wishes of each arm."""
-    return tuple(
-        WishRow(
-            look=shown[arm],
-            wanted=texts.show(wish.token),
-            instead=texts.show(wish.instead),
-            count=numbers.count(wish.count),
-            probability=numbers.probability(wish.probability),
-            examples=visible.readable(", ".join(wish.examples[:3]), 120),
-        )
-        for arm, wanted in summary.wanted.items()
-        for wish in wanted.wishes[:WISHES]
+    """The most frequent forbidden wishes, arms that share one in one row."""
+    found: dict[tuple[int, int], dict[str, Wish]] = {}
+    for arm in shown:
+        for wish in summary.wanted[arm].wishes if arm in summary.wanted else ():
+            found.setdefault((wish.token, wish.instead), {})[arm] = wish
+    frequent = sorted(found.values(), key=lambda arms: -max(wish.count for wish in arms.values()))
+    return tuple(_wish(arms, shown, texts) for arms in frequent[:WISHES])
+
+
+def _wish(arms: Mapping[str, Wish], shown: Mapping[str, Look], texts: TokenTexts) -> WishRow:
+    some = next(iter(arms.values()))
+    whole = sum(wish.count for wish in arms.values())
+    examples = dict.fromkeys(example for wish in arms.values() for example in wish.examples)
+    return WishRow(
+        wanted=texts.show(some.token),
+        instead=texts.show(some.instead),
+        times=" · ".join(f"{shown[arm].letter} {wish.count:,}" for arm, wish in arms.items()),
+        probability=numbers.probability(sum(wish.count * wish.probability for wish in arms.values()) / whole),
+        examples=visible.readable(", ".join(list(examples)[:3]), 120),
     )
 
 

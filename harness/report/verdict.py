@@ -4,7 +4,7 @@ A difference is stated only where its Holm-adjusted p is below 0.05; where none 
 smallest difference that this many observations would have shown. Point estimates alone are never ranked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -55,9 +55,9 @@ def verdict(summary: Summary) -> Verdict:
     return Verdict(_lead(summary, about), established, tuple(_open(about, order)), cautions)
 
 
-def listing(names: Sequence[str], end: str = "and") -> str:
-    """`a`, `a and b`, `a, b and c`; from the fifth on only how many more."""
-    shown = list(names[:LISTED]) + ([f"{len(names) - LISTED} more"] if len(names) > LISTED else [])
+def listing(names: Sequence[str], end: str = "and", most: int = LISTED) -> str:
+    """`a`, `a and b`, `a, b and c`; of more than `most` by two or more only how many more."""
+    shown = list(names) if len(names) <= most + 1 else [*names[:most], f"{len(names) - most} more"]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {end} {shown[-1]}"
 
 
@@ -77,6 +77,8 @@ def _lead(summary: Summary, about: Mapping[str, Sequence[Pair]]) -> str:
 
 def _lead_part(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> str:
     groups = lower_groups(pairs, order)
+    if not any(pair.p is not None for pair in pairs):
+        return "too few paired blocks or examples to test a difference"
     if not groups:
         return "no difference is established"
     first, rest = groups[0], sum(len(group.pairs) for group in groups[1:])
@@ -113,13 +115,18 @@ def _open(about: Mapping[str, Sequence[Pair]], order: Sequence[str]) -> list[str
     would have been."""
     alike: dict[str, dict[str, list[Pair]]] = {}
     for metric, pairs in about.items():
-        if unknown := [pair for pair in pairs if not is_established(pair)]:
+        if unknown := [pair for pair in pairs if pair.p is not None and not is_established(pair)]:
             alike.setdefault(_between(unknown, order), {})[metric] = unknown
-    return [
-        f"{_capital(listing([NAMES[metric].title for metric in unknown]))}: no difference is established {between}. "
-        f"{_power(unknown)}"
+    found = [
+        f"{_capital(_titles(unknown))}: no difference is established {between}. {_power(unknown)}"
         for between, unknown in alike.items()
     ]
+    untested = [metric for metric, pairs in about.items() if not any(pair.p is not None for pair in pairs)]
+    return [*found, f"{_capital(_titles(untested))}: too few paired blocks or examples to test."] if untested else found
+
+
+def _titles(metrics: Iterable[str]) -> str:
+    return listing([NAMES[metric].title for metric in metrics], most=len(NAMES))
 
 
 def _between(pairs: Sequence[Pair], order: Sequence[str]) -> str:
@@ -132,7 +139,7 @@ def _power(unknown: Mapping[str, Sequence[Pair]]) -> str:
     sizes = [size_ for metric, pairs in unknown.items() if (size_ := _detectable(metric, pairs))]
     if not sizes:
         return "How small a difference would have shown cannot be said."
-    shows = f"a true difference of {listing(sizes)} shows in 80% of such runs"
+    shows = f"a true difference of {listing(sizes, most=len(sizes))} shows in 80% of such runs"
     return f"Tested alone, {shows}; smaller ones can be there unseen."
 
 

@@ -64,12 +64,14 @@ class Tab:
 @contextmanager
 def tab() -> Iterator[Tab]:
     """A fresh browser with one page, gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="chromium-") as profile:
+    with tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as profile:
         to_read, to_write = os.pipe()
         from_read, from_write = os.pipe()
         shell = f'exec "$0" "$@" 3<&{to_read} 4>&{from_write}'
         command = ["bash", "-c", shell, _binary(), *FLAGS, f"--user-data-dir={profile}", "about:blank"]
-        process = subprocess.Popen(command, pass_fds=(to_read, from_write), stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, pass_fds=(to_read, from_write), stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": profile}
+        )
         os.close(to_read)
         os.close(from_write)
         try:
