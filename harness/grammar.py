@@ -11,7 +11,7 @@ recursive in any way. An alternative that may be empty is written `""`.
 from functools import lru_cache
 
 from harness.errors import ConstraintError
-from harness.expression import Chars, Concat, Either, Expression, Repeat, Rule
+from harness.expression import Chars, Concat, Either, Expression, Repeat, Rule, either
 from harness.gbnf_reader import Rules, read
 
 __all__ = ["Rules", "derives", "derives_something", "parse", "productive", "recognises"]
@@ -19,16 +19,18 @@ __all__ = ["Rules", "derives", "derives_something", "parse", "productive", "reco
 
 @lru_cache(maxsize=256)
 def parse(ebnf: str) -> Rules:
-    """The rules of a grammar. Raises `ConstraintError`, with the line, for what cannot be read, rules that are missing
-    or defined twice, and a `root` that derives nothing."""
+    """The rules of a grammar, without the parts that no text ends in, into which a library might lead a model. Raises
+    `ConstraintError`, with the line, for what cannot be read, rules that are missing or defined twice, and a `root`
+    that derives nothing."""
     if not ebnf.strip():
         raise ConstraintError("grammar: it is empty", "a rule root ::= ...", "write one, or use no constraint")
     rules = read(ebnf)
     if "root" not in rules:
         raise ConstraintError("grammar: no rule is called root", "a rule root ::= ...", "name the first rule root")
-    if "root" not in productive(rules):
+    ending = productive(rules)
+    if "root" not in ending:
         raise ConstraintError("grammar: root derives no text", "a rule that ends", "give the recursion a way out")
-    return rules
+    return {name: _without_dead_ends(expression, ending) for name, expression in rules.items() if name in ending}
 
 
 def derives(ebnf: str, text: str) -> bool:
@@ -65,6 +67,19 @@ def derives_something(expression: Expression, known: frozenset[str]) -> bool:
             return least == 0 or derives_something(item, known)
         case Rule(name=name):
             return name in known
+
+
+def _without_dead_ends(expression: Expression, ending: frozenset[str]) -> Expression:
+    match expression:
+        case Concat(items=items):
+            return Concat(tuple(_without_dead_ends(item, ending) for item in items))
+        case Either(items=items):
+            return either([_without_dead_ends(item, ending) for item in items if derives_something(item, ending)])
+        case Repeat(item=item, least=least, most=most):
+            there = derives_something(item, ending)
+            return Repeat(_without_dead_ends(item, ending), least, most) if there else Concat(())
+        case Chars() | Rule():
+            return expression
 
 
 class _Ends:

@@ -79,6 +79,11 @@ def test_what_cannot_be_read_is_refused_with_its_line(grammar: str, found: str) 
         parse(grammar)
 
 
+def test_parts_that_no_text_ends_in_are_left_out() -> None:
+    grammar = 'root ::= "a" | "b" dead | "c" dead*\ndead ::= "d" dead'
+    assert parse(grammar) == parse('root ::= "a" | "c" ""')
+
+
 @settings(deadline=None, max_examples=150, derandomize=True)
 @given(grammar=grammars(), text=st.text(alphabet='()abé悪-[],"01+* x😀', max_size=8))
 def test_two_recognisers_of_different_make_agree(grammar: Grammar, text: str) -> None:

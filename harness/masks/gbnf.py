@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from harness.expression import LAST, Chars, Concat, Either, Expression, Ranges, Repeat, Rule, negated
+from harness.expression import Chars, Concat, Either, Expression, Ranges, Repeat, Rule
 
 
 def gbnf(rules: Mapping[str, Expression]) -> str:
@@ -43,13 +43,8 @@ def _times(least: int, most: int | None) -> str:
 
 
 def _class(ranges: Ranges) -> str:
-    if ranges and ranges[-1][1] == LAST and (left_out := negated(Chars(ranges)).ranges):
-        return f"[^{_members(left_out)}]"
-    return f"[{_members(ranges)}]"
-
-
-def _members(ranges: Ranges) -> str:
-    return "".join(_code(low) if low == high else f"{_code(low)}-{_code(high)}" for low, high in ranges)
+    """Never `[^...]`, which lets a library take halves of surrogate pairs too."""
+    return "[" + "".join(_code(low) if low == high else f"{_code(low)}-{_code(high)}" for low, high in ranges) + "]"
 
 
 def _code(code: int) -> str:

@@ -1,9 +1,11 @@
 """xgrammar (https://github.com/mlc-ai/xgrammar): a byte-level pushdown automaton with masks made ahead, in C++.
 
-It takes all four kinds of constraint. JSON Schema is read by the standard, not in the library's strict mode: properties
-that the schema does not forbid are allowed. Between JSON tokens stand at most `harness.masks.whitespace.MOST` white
-spaces, or none. What the library passes over in a schema is `Unsupported` (`harness.masks.xgrammar_limits`). Masks
-are made while a grammar is compiled, so compiling is the dear part. It releases the interpreter lock.
+It takes all four kinds of constraint. JSON Schema is read by the standard, not in the library's strict mode:
+properties that the schema does not forbid are allowed. Between JSON tokens stand at most
+`harness.masks.whitespace.MOST` white spaces, or none. What the library passes over in a schema is `Unsupported`
+(`harness.masks.xgrammar_limits`). Classes are written without `[^...]`, in which the library takes halves of
+surrogate pairs too. Masks are made while a grammar is compiled, so compiling is the dear part. It releases the
+interpreter lock.
 """
 
 import json
@@ -20,7 +22,8 @@ from harness.masks.gbnf import gbnf
 from harness.masks.stopping import Ends, Stopping
 from harness.masks.whitespace import MOST
 from harness.masks.xgrammar_limits import check_schema
-from harness.regexes import portable
+from harness.regexes import tree
+from harness.spelling import spell
 from harness.vocabulary import Vocabulary
 
 
@@ -60,7 +63,7 @@ class _Compiler:
             case Labels(labels=labels):
                 return self._compiler.compile_regex(labels_pattern(labels))
             case Regex(pattern=pattern):
-                return self._compiler.compile_regex(portable(pattern))
+                return self._compiler.compile_regex(spell(tree(pattern), negate=False))
             case JsonSchema(schema=schema, whitespace=whitespace):
                 check_schema(json.loads(schema))
                 return self._json(schema, flexible=whitespace == "flexible")

@@ -46,6 +46,7 @@ def grammars() -> st.SearchStrategy[Grammar]:
             'root ::= value\nvalue ::= "[" (value ("," value)*)? "]" | [^\\[\\],]{1,3}',
             'root ::= term (("+" | "*") term)*\nterm ::= [0-9]{1,2} | "(" root ")"',
             'root ::= "x"{2,4} "😀"? # comment\n',
+            'root ::= "a" | [^b] "a" | "b" dead # which no text ends\ndead ::= "c" dead',
         ]
     ).map(Grammar)
 
