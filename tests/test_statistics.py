@@ -224,3 +224,9 @@ def test_differences_do_not_depend_on_the_order_of_examples() -> None:
         shuffled = list(order)
         again = paired_outcomes(first[shuffled], second[shuffled], None, seed=0)
         assert again == paired_outcomes(first, second, None, seed=0)
+
+
+def test_speeds_of_two_blocks_are_not_tested_however_well_they_agree() -> None:
+    tested = log_ratios(np.log(np.array([1.04, 1.0401])))
+    assert tested.value == pytest.approx(1.04, abs=1e-3)
+    assert (tested.low, tested.high, tested.p, tested.mdd) == (None, None, None, None)

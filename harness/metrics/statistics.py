@@ -15,6 +15,8 @@ from harness.metrics.ratios import by_group
 
 POWER = 0.8
 TIMES = 2000
+LEAST_BLOCKS = 3
+"""Speeds of fewer paired blocks are not tested."""
 BOOTSTRAPPED = 500
 """Up to so many clusters the test is bootstrapped; with more, a mean is normal to within the bootstrap's own noise."""
 
@@ -89,12 +91,13 @@ def bootstrap_p(difference: Floats, cluster: Ints | None, seed: int) -> float:
 
 
 def log_ratios(logs: Floats) -> Tested:
-    """Log ratios of paired blocks, shape (blocks,): Student's t test, told as ratios."""
+    """Log ratios of paired blocks, shape (blocks,): Student's t test, told as ratios. Fewer than `LEAST_BLOCKS` give a
+    ratio and no test: two that agree by chance would look certain."""
     if logs.size == 0:
         return Tested(None, None, None, 0, None, None)
     value, free = float(logs.mean()), logs.size - 1
     error = float(logs.std(ddof=1)) / np.sqrt(logs.size) if free else 0.0
-    if error == 0:
+    if error == 0 or logs.size < LEAST_BLOCKS:
         return Tested(_ratio(value), None, None, logs.size, None, None)
     half = float(student.ppf((1 + LEVEL) / 2, free)) * error
     shown = half + float(student.ppf(POWER, free)) * error
