@@ -75,9 +75,7 @@ class Dfa:
     def _letters(self, row: int) -> Letters:
         """What may follow in the state of `row`."""
         state = self._regex.context.pattern.initial if row == self._fresh else self._states[row]
-        return self._sets.of(
-            frozenset(RegexParser(self._regex.context, self._regex.config, state).get_allowed_characters())
-        )
+        return self._sets.of(RegexParser(self._regex.context, self._regex.config, state).get_allowed_characters())
 
 
 @dataclass(frozen=True, slots=True)

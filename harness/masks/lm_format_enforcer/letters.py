@@ -52,13 +52,18 @@ class LetterSets:
         self._alphabet = frozenset(alphabet)
         self._pieces = pieces
         self._known: dict[frozenset[str], Letters] = {}
+        self._read: dict[tuple[str, str], Letters] = {}
 
-    def of(self, those: frozenset[str]) -> Letters:
-        known = self._known.get(those)
+    def of(self, characters: str, without: str = "") -> Letters:
+        """The set of `characters`, which the library gives in any order, but for those in `without`."""
+        known = self._read.get((characters, without))
         if known is None:
-            known = self._known[those] = Letters(those, self._alphabet, self._pieces)
+            those = frozenset(characters) - frozenset(without)
+            known = self._known.get(those) or Letters(those, self._alphabet, self._pieces)
+            self._known[those] = self._read[characters, without] = known
         return known
 
     def forget(self) -> None:
         """Drop all sets."""
         self._known.clear()
+        self._read.clear()

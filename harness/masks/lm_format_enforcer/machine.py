@@ -8,10 +8,10 @@ from lmformatenforcer.jsonschemaparser import StringParsingState
 from harness.mask import Mask, allows
 from harness.masks.lm_format_enforcer.dfa import MANY, Dfa
 from harness.masks.lm_format_enforcer.letters import LetterSets
-from harness.masks.lm_format_enforcer.places import ALL_SPACES, between
+from harness.masks.lm_format_enforcer.places import ALL_SPACES, between, spaces_before
 from harness.masks.lm_format_enforcer.states import Limits, State, States
 from harness.masks.lm_format_enforcer.table import Table
-from harness.masks.lm_format_enforcer.tree import ROOT, SPACES
+from harness.masks.lm_format_enforcer.tree import ROOT, SPACES, Spaces
 from harness.masks.whitespace import MOST
 
 
@@ -96,19 +96,20 @@ class Machine:
         return end if end is not None and end.letters.begin(rest) else None
 
     def _between(self, state: State) -> list[int]:
-        """All tokens that `state` lets through, where it does not matter which spaces come next but only how many."""
-        tokens: list[int] = []
-        here: State | None = state
-        for blanks in self.table.tree.blanks:
-            if here is None:
-                break
-            tokens += blanks.tokens
-            tokens += here.letters.cut(blanks.cut)
-            for character in here.letters.those & blanks.after.keys():
-                if (following := here.steps.get(character) or self._states.step(here, character)) is not None:
-                    for place in blanks.after[character]:
-                        self._collect(following, place, tokens)
-            here = self._states.follow(here, SPACES[0])
+        """All tokens that `state` lets through between two tokens of JSON. There it does not matter which spaces come next,
+        and how many only for how many more there may be: what follows one space follows two of them."""
+        tree = self.table.tree
+        tokens = self._behind(state, tree.spaces(0, 0))
+        if (spaced := self._states.follow(state, SPACES[0])) is not None:
+            tokens += self._behind(spaced, tree.spaces(1, MOST - spaces_before(state.parser)))
+        return tokens
+
+    def _behind(self, state: State, spaces: Spaces) -> list[int]:
+        tokens = [*spaces.tokens, *state.letters.cut(spaces.cut)]
+        for character in state.letters.those & spaces.after.keys():
+            if (following := state.steps.get(character) or self._states.step(state, character)) is not None:
+                for place in spaces.after[character]:
+                    self._collect(following, place, tokens)
         return tokens
 
     def _collect(self, state: State, place: int, tokens: list[int]) -> list[int]:

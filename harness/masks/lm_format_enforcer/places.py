@@ -24,6 +24,13 @@ def between(parser: CharacterLevelParser) -> bool:
     return isinstance(parser, UnionParser) and all(between(part) for part in parser.parsers)
 
 
+def spaces_before(parser: CharacterLevelParser) -> int:
+    """How many spaces the text so far ends with, which the library counts; `parser` is between two tokens of JSON."""
+    return (
+        spaces_before(parser.parsers[0]) if isinstance(parser, UnionParser) else int(parser.num_consecutive_whitespaces)
+    )
+
+
 def _outside(part: CharacterLevelParser) -> bool:
     if isinstance(part, UnionParser):
         return all(_outside(one) for one in part.parsers)
@@ -44,9 +51,9 @@ def free_string(parser: CharacterLevelParser) -> bool:
     return top.require_opening_quote and top.require_closing_quote and _open(top) and not asked
 
 
-def alike(parser: CharacterLevelParser, character: str) -> str:
-    """The characters that lead where `character` leads."""
+def alike(parser: CharacterLevelParser, character: str, letters: frozenset[str]) -> str:
+    """The characters that lead where `character` leads; `letters` are all that may come next."""
     if character in SPACES:
-        return SPACES if between(parser) and ALL_SPACES.issubset(parser.get_allowed_characters()) else character
+        return SPACES if letters >= ALL_SPACES and between(parser) else character
     top = parser.object_stack[-1] if isinstance(parser, JsonSchemaParser) and parser.object_stack else None
-    return DIGITS if isinstance(top, NumberParsingState) and DIGITS[0] in top.get_allowed_characters() else character
+    return DIGITS if isinstance(top, NumberParsingState) and letters.issuperset(DIGITS) else character

@@ -13,8 +13,9 @@ from harness.mask import Mask
 from harness.masks.lm_format_enforcer.keys import Keys
 from harness.masks.lm_format_enforcer.letters import Letters, LetterSets
 from harness.masks.lm_format_enforcer.memory import Memory
-from harness.masks.lm_format_enforcer.places import ALIKE, ALL_SPACES, APART, alike, between, free_string
+from harness.masks.lm_format_enforcer.places import ALIKE, APART, alike, between, free_string
 from harness.masks.lm_format_enforcer.spelling import enumerated
+from harness.masks.lm_format_enforcer.tree import SPACES
 
 STATE_BYTES = 4_000
 """What a state costs without its masks: its parser, its steps, its place in the tables (measured; see the decision)."""
@@ -98,7 +99,9 @@ class States:
                 state.rest = self._state(state.parser.add_character(told))
             return state.rest
         following = self._state(state.parser.add_character(told))
-        state.steps.update(dict.fromkeys(alike(state.parser, told) if told in ALIKE else told, following))
+        state.steps.update(
+            dict.fromkeys(alike(state.parser, told, state.letters.those) if told in ALIKE else told, following)
+        )
         state.steps[character] = following
         return following
 
@@ -123,10 +126,8 @@ class States:
         return state
 
     def _new(self, parser: CharacterLevelParser) -> State:
-        those = frozenset(parser.get_allowed_characters())
-        if not self._spaces and between(parser):
-            those -= ALL_SPACES
-        return State(parser, self._sets.of(those))
+        without = "" if self._spaces or not between(parser) else SPACES
+        return State(parser, self._sets.of(parser.get_allowed_characters(), without))
 
 
 def _empty(states: dict[int, State]) -> None:

@@ -20,9 +20,9 @@ ROOT = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Blanks:
-    """All places whose text is the same number of spaces, whichever they are, as one: `after` leads from them to the
-    places behind each other character."""
+class Spaces:
+    """All places whose text is nothing but some spaces, as one: `after` leads from them to the places behind each other
+    character."""
 
     tokens: tuple[int, ...]
     cut: tuple[tuple[int, bytes], ...]
@@ -37,7 +37,6 @@ class Tree:
     To scan: `parent` and `letter` (a number in `letters`) lead to each place, `levels` are the places of one depth,
     `token` and `token_place` are whole tokens and where they end. `leading` is how many spaces a place's text begins
     with, `longest` its longest run of spaces after that; `quotes` are the places of which a quote is a child.
-    `blanks[n]` are the places of n spaces.
     """
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
@@ -58,25 +57,24 @@ class Tree:
         self.leading = np.array([len(text) - len(text.lstrip(SPACES)) for text in texts])
         self.longest = np.array([_run(text.lstrip(SPACES)) for text in texts])
         self.quotes = [i for i, children in enumerate(self.children) if '"' in children]
-        self.blanks = self._blanks(texts)
+        self._blank = _blank(texts)
+        self._spaces: dict[tuple[int, int], Spaces] = {}
 
-    def _blanks(self, texts: list[str]) -> list["Blanks"]:
-        """What follows no spaces, one space and so on, from the root."""
-        alike: list[list[int]] = []
-        for place, text in enumerate(texts):
-            if not text.strip(SPACES):
-                alike += [[] for _ in range(len(text) + 1 - len(alike))]
-                alike[len(text)].append(place)
-        return [self._merged(places) for places in alike]
+    def spaces(self, least: int, most: int) -> "Spaces":
+        """The places of `least` to `most` spaces, as one."""
+        if (least, most) not in self._spaces:
+            places = [place for places in self._blank[least : most + 1] for place in places]
+            self._spaces[least, most] = self._merged(places)
+        return self._spaces[least, most]
 
-    def _merged(self, places: list[int]) -> "Blanks":
+    def _merged(self, places: list[int]) -> "Spaces":
         after: dict[str, tuple[int, ...]] = {}
         for place in places:
             for letter, child in self.children[place].items():
                 if letter not in SPACES:
                     after[letter] = (*after.get(letter, ()), child)
         tokens = tuple(token for place in places for token in self.tokens[place])
-        return Blanks(tokens, tuple(cut for place in places for cut in self.cut.get(place, ())), after)
+        return Spaces(tokens, tuple(cut for place in places for cut in self.cut.get(place, ())), after)
 
     def text(self, place: int) -> str:
         """What leads to `place`."""
@@ -121,6 +119,12 @@ def _cut(pieces: list[Piece], place: dict[str, int]) -> dict[int, tuple[tuple[in
         if piece.rest:
             cut[place[piece.text]] = (*cut.get(place[piece.text], ()), (piece.token, piece.rest))
     return cut
+
+
+def _blank(texts: list[str]) -> list[list[int]]:
+    """The places of no spaces, of one, and so on."""
+    blank = [(len(text), place) for place, text in enumerate(texts) if not text.strip(SPACES)]
+    return [[place for size, place in blank if size == n] for n in range(max(blank)[0] + 1)]
 
 
 def _levels(texts: list[str]) -> list[slice]:
