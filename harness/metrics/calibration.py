@@ -7,7 +7,7 @@ from harness.metrics.brier import reliability, resolution, squared_errors, uncer
 from harness.metrics.draws import Draw, draws, variance
 from harness.metrics.ece import ece, ece_debiased
 from harness.metrics.estimate import Estimate, nothing
-from harness.metrics.intervals import bounded, bounded_mean, share
+from harness.metrics.intervals import bounded, bounded_mean, mean_variance, share, widening
 from harness.metrics.judged import Judged
 from harness.metrics.likelihood import WORST, losses
 from harness.metrics.ranking import augrc, aurc, auroc
@@ -41,24 +41,25 @@ def calibration(answers: Judged, seed: int) -> dict[str, Estimate]:
 
 def ece_estimate(answers: Judged, resamples: tuple[Draw, ...]) -> Estimate:
     """ECE over bins of equal width, with its interval."""
-    return ece(answers, width_edges()).estimate(resamples, reach=_unseen(answers, share(answers.right, answers.groups)))
+    unseen = _unseen(answers, share(answers.right, answers.groups))
+    return ece(answers, width_edges()).estimate(resamples, _widening(answers), unseen)
 
 
 def _gaps(answers: Judged, resamples: tuple[Draw, ...]) -> dict[str, Estimate]:
     width, mass = width_edges(), mass_edges(answers.confidence)
     accuracy = share(answers.right, answers.groups)
-    unseen = _unseen(answers, accuracy)
+    unseen, widen = _unseen(answers, accuracy), _widening(answers)
     spread = uncertainty(accuracy)
     equal_mass = ece(answers, mass)
+    sharpest = (spread.high or 0.0) if unseen else 0.0
+    fine = smooth_ece(answers, FINE).value()
     return {
         "ece": ece_estimate(answers, resamples),
-        "ece_mass": equal_mass.estimate(resamples, reach=unseen),
-        "ece_debiased": equal_mass.estimate(resamples, value=ece_debiased(answers, mass), reach=unseen),
-        "smooth_ece": smooth_ece(answers).estimate(resamples, value=smooth_ece(answers, FINE).value(), reach=unseen),
-        "brier_reliability": reliability(answers, width).estimate(resamples, reach=unseen**2),
-        "brier_resolution": resolution(answers, width).estimate(
-            resamples, reach=(spread.high or 0.0) if unseen else 0.0
-        ),
+        "ece_mass": equal_mass.estimate(resamples, widen, unseen),
+        "ece_debiased": equal_mass.estimate(resamples, widen, unseen, ece_debiased(answers, mass)),
+        "smooth_ece": smooth_ece(answers).estimate(resamples, widen, unseen, fine),
+        "brier_reliability": reliability(answers, width).estimate(resamples, widen, unseen**2),
+        "brier_resolution": resolution(answers, width).estimate(resamples, widen, sharpest),
         "brier_uncertainty": spread,
     }
 
@@ -75,22 +76,42 @@ def _unseen(answers: Judged, accuracy: Estimate) -> float:
 def _means(answers: Judged) -> dict[str, Estimate]:
     return {
         "brier": bounded_mean(squared_errors(answers), answers.groups),
-        "nll": bounded_mean(losses(answers.confidence, answers.right), answers.groups, 0.0, WORST),
+        "nll": mean_loss(answers),
         "confidence": bounded_mean(answers.confidence, answers.groups),
     }
 
 
+def mean_loss(answers: Judged) -> Estimate:
+    """The negative log-likelihood, with its interval."""
+    values = losses(answers.confidence, answers.right)
+    spread = mean_variance(values, answers.groups) * _widening(answers) ** 2
+    return bounded(float(values.mean()), spread, answers.n, answers.clusters, 0.0, WORST)
+
+
 def _ranks(answers: Judged, resamples: tuple[Draw, ...]) -> dict[str, Estimate]:
-    once = np.ones((1, answers.n))
-    rarer = int(min(answers.right.sum(), answers.n - answers.right.sum()))
+    once, widen = np.ones((1, answers.n)), _widening(answers) ** 2
     found = {
         name: bounded(
-            float(metric(answers, once)[0]), variance(metric, answers, resamples), answers.n, answers.clusters
+            float(metric(answers, once)[0]),
+            variance(metric, answers, resamples) * widen,
+            answers.n,
+            answers.clusters,
         )
         for name, metric in (("aurc", aurc), ("augrc", augrc))
     }
     area = float(auroc(answers, once)[0])
     if np.isnan(area):
         return found | {"auroc": nothing(answers.n)}
-    groups = min(rarer, answers.clusters)
-    return found | {"auroc": bounded(area, variance(auroc, answers, resamples), answers.n, groups)}
+    return found | {"auroc": bounded(area, variance(auroc, answers, resamples), answers.n, _rarer(answers))}
+
+
+def _rarer(answers: Judged) -> int:
+    """How many answers had the rarer of the two outcomes, at most as many as there are clusters."""
+    hits = int(answers.right.sum())
+    return min(hits, answers.n - hits, answers.clusters)
+
+
+def _widening(answers: Judged) -> float:
+    """How much wider than resamples show: what varies is mostly the answers with the rarer outcome, so Student's t of
+    their number, of five at least."""
+    return widening(max(_rarer(answers), 5))

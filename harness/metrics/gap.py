@@ -39,16 +39,18 @@ class Gap:
     def value(self) -> float:
         return float(self.norm(self._mean())[0])
 
-    def interval(self, resamples: tuple[Draw, ...], level: float = LEVEL) -> tuple[float, float]:
-        """The ends of the interval of `value`."""
+    def interval(self, resamples: tuple[Draw, ...], widen: float, level: float = LEVEL) -> tuple[float, float]:
+        """The ends of the interval of `value`, under noise `widen` times that of the resamples."""
         observed = self._mean()
-        noise = np.concatenate([self._noise(draw) for draw in resamples])
+        noise = widen * np.concatenate([self._noise(draw) for draw in resamples])
         sign = 1.0 if float((observed * self.even).sum()) >= 0 else -1.0
         return _invert(observed, self.even[None, :] * sign, noise, self.norm, (1 - level) / 2)
 
-    def estimate(self, resamples: tuple[Draw, ...], value: float | None = None, reach: float = 0.0) -> Estimate:
+    def estimate(
+        self, resamples: tuple[Draw, ...], widen: float = 1.0, reach: float = 0.0, value: float | None = None
+    ) -> Estimate:
         """`value` replaces the plain norm (a debiased one); the interval reaches at least to `reach`."""
-        low, high = self.interval(resamples)
+        low, high = self.interval(resamples, widen)
         reported = self.value() if value is None else value
         top = max(min(max(high, reach), self.most), reported)
         return Estimate(reported, min(low, reported), top, int(self.moves.shape[0]))

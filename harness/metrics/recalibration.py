@@ -14,12 +14,12 @@ from scipy.special import expit, logit
 
 from harness.metrics.binning import width_edges
 from harness.metrics.brier import squared_errors
-from harness.metrics.calibration import ece_estimate
+from harness.metrics.calibration import ece_estimate, mean_loss
 from harness.metrics.draws import draws
 from harness.metrics.estimate import Estimate
 from harness.metrics.intervals import bounded_mean
 from harness.metrics.judged import Floats, Judged, judged
-from harness.metrics.likelihood import FLOOR, WORST, losses
+from harness.metrics.likelihood import FLOOR
 from harness.metrics.reliability import Bin, bins
 
 FEWEST = 20
@@ -131,5 +131,5 @@ def _scores(answers: Judged, seed: int) -> dict[str, Estimate]:
     return {
         "ece": ece_estimate(answers, draws(answers, seed)),
         "brier": bounded_mean(squared_errors(answers), answers.groups),
-        "nll": bounded_mean(losses(answers.confidence, answers.right), answers.groups, 0.0, WORST),
+        "nll": mean_loss(answers),
     }
