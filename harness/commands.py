@@ -90,7 +90,17 @@ def _check_one(config: "Config") -> int:
 
 def masks(arguments: Sequence[str]) -> int:
     """`masks [overrides]`: the mask benchmark, without a model."""
-    raise ConfigError("masks: not there yet", "", "")
+    from harness.config import composed
+    from harness.mask_bench.bench import run as run_bench
+    from harness.mask_bench.config import decode
+    from harness.mask_bench.report import write
+
+    config = decode(composed("masks", arguments))
+    _say(f"masks of {', '.join(config.engines)} -> {config.path}")
+    report = write(run_bench(config))
+    print(report.table)
+    print(f"report: {report.html}")
+    return 0
 
 
 def _folders(arguments: Sequence[str], least: int) -> list[Path]:

@@ -6,13 +6,14 @@ The composed config becomes plain values at once, then a `Config`, decoded stric
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import hydra
 import msgspec
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -98,6 +99,16 @@ def _point(job: Callable[[Config], int], composed: DictConfig) -> int:
         print(f"error: {error}", file=sys.stderr)
         (Path(HydraConfig.get().runtime.output_dir) / REFUSAL).write_text(f"{error}\n", encoding="utf-8")
         return REFUSED
+
+
+def composed(name: str, arguments: Sequence[str]) -> Any:
+    """The plain values of configs/`name`.yaml with overrides, for commands that have no task. Raises `ConfigError`."""
+    try:
+        with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
+            return plain(hydra.compose(name, list(arguments)))
+    except (HydraException, OmegaConfBaseException) as error:
+        found = " ".join(str(error).split())
+        raise ConfigError(f"{name}: {found}", f"the keys of configs/{name}.yaml", "mend the override") from None
 
 
 class CombineReports(Callback):

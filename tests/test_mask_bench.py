@@ -1,0 +1,235 @@
+"""The mask benchmark on real engines: walks, limits, agreement, going on, and its reports."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.__main__ import main
+from harness.constraint import JsonSchema, Regex, json_schema, judge
+from harness.errors import ConfigError, DataError, ResumeError
+from harness.mask_bench.agreement import pair_rows
+from harness.mask_bench.bench import Bench, row
+from harness.mask_bench.config import Limits, MasksConfig, decode
+from harness.mask_bench.folder import RECORDS, read_rows
+from harness.mask_bench.guard import Broken, Guarded
+from harness.mask_bench.instances import Case, Instance, read
+from harness.mask_bench.judging import unspaced
+from harness.mask_bench.messages import Walk
+from harness.mask_bench.numbers import summarise
+from harness.mask_bench.pathologies import pathologies
+from harness.mask_bench.rows import CaseRow, EngineRow, Row
+from harness.mask_bench.tokenizer import Known
+from tests.contract.walking import a_vocabulary
+from tests.tokenizers_built import byte_level
+
+CONFIG = MasksConfig(("llguidance", "xgrammar"), "pathologies", "", "", limits=Limits(60, 300, 4096))
+MEALS = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
+LINES: list[dict[str, Any]] = [
+    {"id": "meal", "schema": MEALS, "tests": [{"valid": True, "data": {"n": 1}}, {"valid": False, "data": {"n": "x"}}]},
+    {"id": "word", "schema": {"type": "string", "maxLength": 3}, "tests": [{"valid": True, "data": "ab"}]},
+    {"id": "not said", "schema": {"not": {"type": "string"}}, "tests": [{"valid": True, "data": 1}]},
+]
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    """Two engines, and the reference that judges, over a small vocabulary."""
+    known = Known(byte_level(), a_vocabulary("byte_level"))
+    names = (*CONFIG.engines, "reference")
+    guarded = {name: Guarded(name, known.vocabulary, CONFIG.limits) for name in names}
+    yield (made := Bench(CONFIG, known, {name: guarded[name] for name in CONFIG.engines}, guarded["reference"]))
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark of two engines on three schemas, from the command line."""
+    folder = tmp_path_factory.mktemp("bench")
+    (folder / "data.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES), encoding="utf-8")
+    assert main(_arguments(folder)) == 0
+    return folder
+
+
+def _arguments(folder: Path, *more: str) -> list[str]:
+    chosen = ("engine=[llguidance,outlines]", f"data={folder / 'data.jsonl'}", f"folder={folder / 'run'}", "samples=1")
+    return ["masks", *chosen, *more]
+
+
+def test_valid_texts_are_walked_to_their_end_and_invalid_ones_up_to_the_wrong_token(bench: Bench) -> None:
+    found = row(bench, Instance("s", json_schema(MEALS), (Case('{"n": 12}', True), Case('{"n": true}', False))), 0)
+    assert found.oracle == (True, False)
+    for one in found.engines.values():
+        assert (one.outcome, one.cases[0].refused) == ("ok", None)
+        assert len(one.cases[0].us) == found.tokens[0]
+        assert one.cases[1].refused == len(one.cases[1].us) - 1 < found.tokens[1]
+
+
+def test_a_schema_that_an_engine_cannot_express_is_a_row_with_the_reason(bench: Bench) -> None:
+    found = row(bench, Instance("not", json_schema({"not": {"type": "string"}}), (Case("1", True),)), 0)
+    assert {one.outcome for one in found.engines.values()} == {"unsupported"}
+    assert all(one.reason and one.compile_s is None for one in found.engines.values())
+
+
+def test_a_token_that_one_engine_wrongly_forbids_is_shown_to_be_viable(bench: Bench) -> None:
+    """llguidance forbids the character 0x7F in strings, which JSON allows; the other allows it."""
+    found = row(bench, Instance("del", json_schema({"type": "string"}), (Case('"ab"', True),)), 0)
+    dels = [one for one in found.disputed if one.token == "\x7f"]
+    assert dels
+    assert {(one.allower, one.forbidder, one.finding) for one in dels} == {("xgrammar", "llguidance", "viable")}
+
+
+def test_masks_that_differ_are_counted_both_ways() -> None:
+    ours, theirs = np.array([[0b011], [0b111], [0b1]], np.uint32), np.array([[0b001], [0b1110]], np.uint32)
+    (pair,) = pair_rows({"a": [ours], "b": [theirs]})
+    assert (pair.steps, pair.differing, pair.first_only_steps, pair.second_only_steps) == (2, 2, 2, 1)
+    assert (pair.first_only, pair.second_only, pair.both) == (2, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("before", "token", "bare"),
+    [
+        (b'{"a b":', b" 1", b'{"a b":1'),
+        (b'{"a', b" b", None),
+        (b'{"a\\"', b" b", None),
+        (b'{ "a"', b":", None),
+        (b'"\\\\"', b"\n", b'"\\\\"'),
+    ],
+)
+def test_white_space_between_json_tokens_is_told_from_that_in_strings(
+    before: bytes, token: bytes, bare: bytes | None
+) -> None:
+    assert unspaced(before, token) == bare
+
+
+def test_what_takes_too_long_costs_one_job_and_the_next_one_works() -> None:
+    """BC-09: outlines makes a large table for two independent long repeats."""
+    guarded = Guarded("outlines", a_vocabulary("byte_level"), Limits(0.3, 60, 4096))
+    try:
+        with pytest.raises(Broken) as broken:
+            list(guarded.ask(Walk(Regex("([a-z0-9]{1,400}[a-f]){1,60}"), ())))
+        assert broken.value.death == "timeout"
+        assert list(guarded.ask(Walk(Regex("[ab]"), ())))
+    finally:
+        guarded.stop()
+
+
+@pytest.mark.parametrize(("attribute", "death"), [("GREEDY", "memory"), ("DYING", "crash")])
+def test_memory_and_crashes_are_told_apart(attribute: str, death: str) -> None:
+    guarded = Guarded(f"tests.bad_mask_engines:{attribute}", a_vocabulary("byte_level"), Limits(30, 60, 600))
+    try:
+        with pytest.raises(Broken) as broken:
+            list(guarded.ask(Walk(Regex("bad"), ())))
+        assert broken.value.death == death
+    finally:
+        guarded.stop()
+
+
+def test_a_benchmark_ends_with_the_path_of_its_page_and_has_a_line_for_each_schema(finished: Path) -> None:
+    assert {one.id for one in read_rows(finished / "run")} == {"meal", "word", "not said"}
+    page = (finished / "run" / "masks.html").read_text(encoding="utf-8")
+    assert "http" not in page.replace("http-equiv", "")
+    assert "<svg" in page
+    summary = json.loads((finished / "run" / "summary.json").read_bytes())
+    coverage = summary["engines"]["llguidance"]["coverage"]
+    assert coverage["value"] == pytest.approx(2 / 3)
+    assert coverage["low"] < 2 / 3 < coverage["high"]
+    assert summary["engines"]["outlines"]["valid_rejected"]["value"] == 0
+
+
+def test_a_benchmark_that_was_stopped_goes_on_with_what_is_missing(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = finished / "run" / RECORDS
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(lines[0] + lines[1][:20])
+    assert main(_arguments(finished)) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"report: {finished / 'run' / 'masks.html'}"
+    after = read_rows(finished / "run")
+    assert file.read_bytes().startswith(lines[0])
+    assert [one.session for one in after] == [after[0].session, *[after[0].session + 1] * 2]
+    assert len({one.id for one in after}) == 3
+
+
+def test_another_benchmark_does_not_go_on_in_the_same_folder(finished: Path) -> None:
+    from harness.config import composed
+    from harness.mask_bench.bench import run
+
+    before = (finished / "run" / RECORDS).read_bytes()
+    with pytest.raises(ResumeError):
+        run(decode(composed("masks", _arguments(finished, "limits.cpu_s=7")[1:])))
+    assert (finished / "run" / RECORDS).read_bytes() == before
+
+
+def test_texts_on_which_data_and_oracle_differ_count_for_no_error() -> None:
+    cases = (CaseRow((1.0, 2.0), 1), CaseRow((1.0, 2.0), 1))
+    engines = {"e": EngineRow("ok", "", 0.1, cases)}
+    made = Row("s", 0, ("e",), (True, True), (False, True), (2, 2), engines, (), ())
+    summary = summarise([made], ["e"], [Instance("s", json_schema({}), ())])
+    assert summary.disagreeing == 1
+    assert (summary.engines["e"].valid_rejected.n, summary.engines["e"].valid_rejected.value) == (1, 1.0)
+
+
+def test_only_steps_that_every_engine_reached_are_shared() -> None:
+    engines = {
+        "a": EngineRow("ok", "", 0.1, (CaseRow((1.0, 2.0, 30.0), None),)),
+        "b": EngineRow("ok", "", 0.1, (CaseRow((5.0, 6.0), 1),)),
+    }
+    made = Row("s", 0, ("a", "b"), (True,), (True,), (3,), engines, (), ())
+    found = summarise([made], ["a", "b"], [Instance("s", json_schema({}), ())]).engines
+    assert (found["a"].mask_s.n, found["a"].shared.n, found["b"].shared.n) == (3, 2, 2)
+    assert found["a"].shared.max == pytest.approx(2e-6)
+
+
+def test_the_oracle_judges_every_text_of_the_pathologies_as_they_say() -> None:
+    """BC-09, BC-11, BC-12, BC-16: the oracle takes any JSON white space, so the endless one is not wrong to it."""
+    wrong = [
+        (one.id, case.text[:30])
+        for one in pathologies()
+        for case in one.cases
+        if judge(one.constraint, case.text).accepted != case.valid and "BC-16" not in one.id
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["xgrammar", "llguidance"])
+def test_the_verdicts_on_number_bounds_hold_or_the_engine_refuses_them(bench: Bench, name: str) -> None:
+    """BC-12."""
+    for instance in pathologies():
+        if "BC-12" in instance.id:
+            one = row(bench, instance, 0).engines[name]
+            got = [case.refused is None for case in one.cases]
+            assert one.outcome == "unsupported" or got == [case.valid for case in instance.cases], instance.id
+
+
+def test_white_space_without_end_is_refused(bench: Bench) -> None:
+    """BC-16."""
+    (instance,) = [one for one in pathologies() if "BC-16" in one.id]
+    assert all(one.cases[1].refused is not None for one in row(bench, instance, 0).engines.values())
+
+
+def test_an_unchecked_date_is_no_valid_date() -> None:
+    """BC-15."""
+    date = JsonSchema('{"type": "string", "format": "date-time"}')
+    said = ["2024-13-45", "2024-02-30T25:61:00Z", "2024-02-29T12:00:00Z"]
+    assert [judge(date, f'"{one}"').accepted for one in said] == [False, False, True]
+
+
+def test_a_folder_and_a_file_of_schemas_are_read_alike(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_text(json.dumps(LINES[0]), encoding="utf-8")
+    (tmp_path / "lines.jsonl").write_text(json.dumps(LINES[0]) + "\n", encoding="utf-8")
+    (lines,) = read([str(tmp_path / "lines.jsonl")])
+    (tmp_path / "lines.jsonl").unlink()
+    assert read([str(tmp_path)]) == (lines,)
+    assert lines.cases == (Case('{"n": 1}', True), Case('{"n": "x"}', False))
+
+
+def test_what_cannot_be_read_names_its_place(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"schema": {}, "tests": [{"data": 1}]}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"bad\.jsonl:1.*valid"):
+        read([str(tmp_path / "bad.jsonl")])
+    with pytest.raises(ConfigError, match="cpu"):
+        decode({"engine": "llguidance", "data": "x", "tokenizer": "t", "folder": "f", "limits": {"cpu": 1}})
