@@ -52,7 +52,7 @@ def test_throughput_is_told_as_a_ratio_over_blocks() -> None:
 def test_what_could_not_be_tested_is_not_told_as_tested() -> None:
     said = _said(difference("native/llguidance", "none", 0.4, None))
     assert not COMPARATIVES.search(said)
-    assert "Accuracy: too few paired blocks or examples to test" in said
+    assert "Accuracy: too few paired examples to test a difference" in said
     assert "is established" not in said
 
 
@@ -71,6 +71,13 @@ def test_arms_that_beat_the_same_arm_are_not_ranked_by_how_much() -> None:
     said = _said(*pairs, difference("async/lm_format_enforcer", "native/llguidance", 0.8, 0.5))
     assert said.index("native/llguidance +10.0") < said.index("async/lm_format_enforcer +90.0")
     assert "no difference is established between native/llguidance and async/lm_format_enforcer" in said
+
+
+def test_calibration_is_told_under_the_first_confidence_alone() -> None:
+    has_path = {"path_ece": Estimate(0.1, None, None, 9)}
+    pairs = tuple(difference("b", "a", 0.2, 0.01, metric) for metric in ("path_brier", "raw_brier"))
+    said = verdict(summary({"a": has_path, "b": has_path}, pairs)).established
+    assert said == ("Worse by Brier score (path) than a: b +0.200 (+0.150 to +0.250); Holm-adjusted p = 0.010.",)
 
 
 def test_metrics_that_leave_the_same_arms_open_share_a_sentence() -> None:

@@ -6,6 +6,7 @@ import msgspec
 
 from harness.metrics.pairs import Pair
 from harness.report import numbers
+from harness.report.reading import style_of
 
 SIGNIFICANT = 0.05
 
@@ -52,10 +53,23 @@ def undecided(pairs: Sequence[Pair], order: Sequence[str]) -> list[str] | None:
 
 
 def size(pair: Pair, value: float | None) -> str:
-    """A value of a pair in words: `+12.5 points`, `1.12 times`."""
+    """A value of a pair in words: `+12.5 points`, `1.12 times`, `+0.021`."""
     if value is None:
         return numbers.MISSING
-    return f"{numbers.significant(value)} times" if pair.kind == "ratio" else f"{numbers.points(value)} points"
+    return amount(pair, value) + _unit(pair)
+
+
+def amount(pair: Pair, value: float) -> str:
+    """The same without its unit."""
+    if pair.kind == "ratio":
+        return numbers.significant(value)
+    return numbers.points(value) if style_of(pair.metric) == "percent" else numbers.signed(value, 3)
+
+
+def _unit(pair: Pair) -> str:
+    if pair.kind == "ratio":
+        return " times"
+    return " points" if style_of(pair.metric) == "percent" else ""
 
 
 def _turned(pair: Pair, end: float | None) -> float | None:

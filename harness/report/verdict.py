@@ -13,7 +13,8 @@ from harness.metrics.names import NAMES
 from harness.metrics.pairs import Pair
 from harness.metrics.summary import Summary
 from harness.report import numbers
-from harness.report.comparisons import Group, is_established, lower_groups, size, undecided
+from harness.report.comparisons import Group, amount, is_established, lower_groups, size, undecided
+from harness.report.reading import CONFIDENCES, confidence_of
 
 SUBJECTS = {
     "accuracy": "right more often than",
@@ -21,8 +22,10 @@ SUBJECTS = {
     "validity": "valid more often than",
     "tokens_per_s": "faster, in tokens/s, than",
     "requests_per_s": "faster, in requests/s, than",
+    **{f"{confidence}_brier": f"worse by Brier score ({confidence}) than" for confidence in CONFIDENCES},
 }
-"""The metrics a verdict speaks of, in order, and how it says that one arm has more."""
+"""The metrics a verdict speaks of, in order, and how it says that one arm has more; of the confidences only the one
+that the report puts first."""
 LONGER = 1.25
 """How much longer the longest answers of an arm may be before rates are told with a caution."""
 LISTED, SENTENCES = 4, 3
@@ -46,7 +49,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def verdict(summary: Summary) -> Verdict:
     """The verdict on a run."""
-    about = {metric: pairs for metric in SUBJECTS if (pairs := _of(summary, metric))}
+    others = {f"{confidence}_brier" for confidence in CONFIDENCES if confidence != confidence_of(summary)}
+    about = {metric: pairs for metric in SUBJECTS if metric not in others and (pairs := _of(summary, metric))}
     if [p.value for p in about.get("score", ())] == [p.value for p in about.get("accuracy", ())]:
         about.pop("score", None)
     order = tuple(summary.arms)
@@ -78,7 +82,7 @@ def _lead(summary: Summary, about: Mapping[str, Sequence[Pair]]) -> str:
 def _lead_part(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> str:
     groups = lower_groups(pairs, order)
     if not any(pair.p is not None for pair in pairs):
-        return "too few paired blocks or examples to test a difference"
+        return f"too few paired {'examples' if metric == 'accuracy' else 'blocks'} to test a difference"
     if not groups:
         return "no difference is established"
     first, rest = groups[0], sum(len(group.pairs) for group in groups[1:])
@@ -106,8 +110,7 @@ def _finding(metric: str, group: Group) -> str:
 def _interval(pair: Pair) -> str:
     if pair.low is None or pair.high is None:
         return "no interval"
-    write = numbers.significant if pair.kind == "ratio" else numbers.points
-    return f"{write(pair.low)} to {write(pair.high)}"
+    return f"{amount(pair, pair.low)} to {amount(pair, pair.high)}"
 
 
 def _open(about: Mapping[str, Sequence[Pair]], order: Sequence[str]) -> list[str]:
