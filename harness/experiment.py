@@ -17,7 +17,8 @@ from harness.constraint import Labels
 from harness.deployment import Deployment, DeploymentFactory
 from harness.exchange import Asker, Exchange, Question, digest, questions
 from harness.explaining import explained, unexplained
-from harness.folder import RECORDS, WARM_UP, RunFolder, keep, open_folder
+from harness.folder import MANIFEST, RECORDS, WARM_UP, RunFolder, keep, open_folder, writing
+from harness.gpu import sampled
 from harness.judgement import record_of
 from harness.label_confidence import LabelBook
 from harness.load import Load, drive
@@ -61,11 +62,17 @@ async def _run(plan: Plan) -> Path:
         checked = await _preflight(plan, asker)
         checked.check()
         folder = open_folder(plan.folder, _manifest(plan, deployment, asked, checked), asked)
-        tokens.write(folder.path, asker.vocabulary)
+        if folder.session == 0:
+            with writing("the run folder"):
+                tokens.write(folder.path, asker.vocabulary)
         by_id = {question.row.id: question for question in asked}
         todo = turns(list(by_id), plan.methods, plan.block, plan.seed, folder.done())
-        await _warm_up(plan, asker, folder, todo, asked)
-        await _ask_all(plan, asker, folder, todo, by_id)
+        gpus: list[dict[str, Any]] = []
+        with sampled(gpus):
+            await _warm_up(plan, asker, folder, todo, asked)
+            await _ask_all(plan, asker, folder, todo, by_id)
+        if gpus:
+            manifests.note_machine(folder.path / MANIFEST, {"gpus": gpus})
     return plan.folder
 
 

@@ -1,7 +1,8 @@
 """The folder of a run: manifest, examples, records. A killed run goes on in it with exactly what is missing."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -36,22 +37,30 @@ def open_folder(path: Path, manifest: Manifest, asked: Sequence[Question]) -> Ru
     before = manifests.check_resume(file, manifest.identity)
     earlier = before.sessions if before is not None else ()
     sessions = (*earlier, manifests.session(time.time()))
-    manifests.write(file, msgspec.structs.replace(manifest, sessions=sessions))
-    if before is None:
-        _write_examples(path / EXAMPLES, asked)
+    with writing("the run folder"):
+        if before is None:
+            _write_examples(path / EXAMPLES, asked)
+        manifests.write(file, msgspec.structs.replace(manifest, sessions=sessions))
     return RunFolder(path, len(earlier))
 
 
-def keep(journal: Journal, record: Record) -> None:
-    """Append a record; a full disk is said in words that tell how to go on."""
+@contextmanager
+def writing(what: str) -> Iterator[None]:
+    """What goes wrong with a file of a run (a full disk, say) in words that tell how to go on."""
     try:
-        journal.write(record)
+        yield
     except OSError as error:
         raise HarnessError(
-            f"a record could not be written: {error.strerror}; every record before it is whole",
-            "room on the disk",
+            f"{what} could not be written: {error.strerror}; every record before that is whole",
+            "a folder with room to write in",
             "make room and repeat the command with folder= set to this run's folder: it goes on where it stopped",
         ) from error
+
+
+def keep(journal: Journal, record: Record) -> None:
+    """Append a record. Raises `HarnessError` where it cannot be written; nothing of it is left behind then."""
+    with writing("a record"):
+        journal.write(record)
 
 
 def _write_examples(path: Path, asked: Sequence[Question]) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -184,14 +185,18 @@ def test_an_own_processor_decides_what_is_said(misbehaved: Any) -> None:
     assert all(len(record["parts"][0]["result"]["token_ids"]) <= 2 for record in mine)
 
 
-def test_a_full_disk_stops_the_run_with_whole_records(tmp_path: Path) -> None:
-    def small_files() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+def test_a_full_disk_stops_the_run_with_whole_records_and_it_goes_on_later(whole: Any, tmp_path: Path) -> None:
+    folder, path = tmp_path / "run", tmp_path / "run" / "records.jsonl"
+    shutil.copytree(whole[0], folder)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:20]))
+    room = path.stat().st_size + 2000
 
-    done = _run(tmp_path / "run", "method=none", preexec_fn=small_files)
-    assert done.returncode == 2
-    assert "could not be written" in done.stderr
-    assert all(record["arm"] == "none" for record in _records(tmp_path / "run"))
+    done = _run(folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
+    assert done.returncode == 2, done.stderr
+    assert "a record could not be written: File too large" in done.stderr
+    assert len(_records(folder)) == 20
+    assert _run(folder).returncode == 0
+    assert len(_records(folder)) == 24
 
 
 def test_ctrl_c_keeps_the_records_and_says_so(tmp_path: Path) -> None:
