@@ -21,7 +21,8 @@ class Matcher(Protocol):
 
     def fill(self, mask: Mask) -> None:
         """Write the tokens allowed next into `mask` (every word of it). The stop tokens are allowed exactly where the
-        text so far is complete. After `finished()` only the stop tokens are allowed."""
+        text so far is complete. After `finished()` only the stop tokens are allowed. Raises
+        `harness.errors.Unsupported` where the text has led the library to one of its limits."""
 
     def advance(self, token: int) -> None:
         """Take `token` as said. Raises `ValueError` if the mask would not have allowed it."""
