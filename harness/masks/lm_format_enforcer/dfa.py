@@ -51,7 +51,7 @@ class Dfa:
         steps[self._fresh] = np.where(spaces, self._fresh, first)
         return steps
 
-    def reach(self, state: int, fresh: bool, spaces: int) -> "Reach":
+    def reach(self, state: int, fresh: bool = False, spaces: int = 0) -> "Reach":
         """The places that text leads to from `state`; `fresh` where the string is empty so far, after `spaces`
         spaces."""
         states = self._tree.scan(self._fresh if fresh else self._rows[state], self._steps, self._columns)

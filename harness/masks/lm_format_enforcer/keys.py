@@ -47,12 +47,19 @@ class Keys:
         self._numbers.clear()
         self._held.clear()
 
+    def state(self, parser: CharacterLevelParser) -> int:
+        """The key of a state; one that no other has where `parser` holds a class of a user's own without a
+        `cache_key`."""
+        return self.of(parser) or next(self._next)
+
     def of(self, parser: CharacterLevelParser) -> int | None:
-        """The key of `parser`; None where it holds a class of a user's own."""
+        """The key of `parser` or of a part of one."""
+        describe = _DESCRIBE.get(type(parser))
+        if describe is None:
+            key = parser.cache_key()
+            return None if key is None else self._number((type(parser), key))
         known: int | None = getattr(parser, NUMBER, None)
-        if known is None and (describe := _DESCRIBE.get(type(parser))):
-            known = self._mark(parser, describe(self, parser))
-        return known
+        return known or self._mark(parser, describe(self, parser))
 
     def _mark(self, parser: CharacterLevelParser, content: Hashable | None) -> int | None:
         if content is None:

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 
-from lmformatenforcer import CharacterLevelParser, JsonSchemaParser, RegexParser
-from lmformatenforcer.jsonschemaparser import StringParsingState
+from lmformatenforcer import CharacterLevelParser, RegexParser
 
 from harness.mask import Mask, allows
 from harness.masks.lm_format_enforcer.dfa import MANY, Dfa
 from harness.masks.lm_format_enforcer.letters import LetterSets
-from harness.masks.lm_format_enforcer.places import ALL_SPACES, between, spaces_before
+from harness.masks.lm_format_enforcer.places import ALL_SPACES, between, regex, spaces_before, top
 from harness.masks.lm_format_enforcer.states import Limits, State, States
 from harness.masks.lm_format_enforcer.table import Table
 from harness.masks.lm_format_enforcer.tree import ROOT, SPACES, Spaces
@@ -40,26 +39,19 @@ class Machine:
     def mask(self, state: State, begun: bytes) -> Mask:
         """The tokens that may follow `state` where `begun` are the first bytes of the next character (or empty). Read
         only."""
-        if not begun:
-            if state.mask is None:
-                state.mask = self._kept(self._made(state))
-            return state.mask
-        if state.masks is None:
-            state.masks = {}
-        if begun not in state.masks:
-            state.masks[begun] = self._kept(self._resumed(state, begun))
-        return state.masks[begun]
-
-    def _kept(self, mask: Mask) -> Mask:
-        mask.setflags(write=False)
-        self._states.memory.add(self._states, mask.nbytes)
+        mask = state.kept(begun)
+        if mask is None:
+            mask = self._resumed(state, begun) if begun else self._made(state)
+            mask.setflags(write=False)
+            self._states.memory.add(self._states, mask.nbytes)
+            state.keep(begun, mask)
         return mask
 
     def _made(self, state: State) -> Mask:
         if (limits := state.string_limits()) is not None:
             return self._in_string(state, limits)
-        if len(state.letters.those) > MANY and (regex := _regex(state.parser)) is not None:
-            return self._in_regex(state, regex)
+        if len(state.letters.those) > MANY and (said := regex(state.parser)) is not None:
+            return self._in_regex(state, said)
         if between(state.parser) and state.letters.those >= ALL_SPACES:
             return self.table.mask(self._between(state))
         return self.table.mask(self._collect(state, ROOT, []))
@@ -77,15 +69,18 @@ class Machine:
             return mask.copy()
         return mask | self.table.mask(self._collect(closed, quote, []))
 
-    def _in_regex(self, state: State, regex: RegexParser) -> Mask:
-        quoted = isinstance(state.parser, JsonSchemaParser)
-        dfa = self._dfas.get(id(regex.context))
+    def _in_regex(self, state: State, said: RegexParser) -> Mask:
+        string = top(state.parser)
+        dfa = self._dfas.get(id(said.context))
         if dfa is None:
-            dfa = self._dfas[id(regex.context)] = Dfa(regex, self.table.tree, self._sets, quoted, MOST)
-        reach = dfa.reach(regex.current_state, *_before(state.parser))
+            dfa = Dfa(said, self.table.tree, self._sets, string is not None, MOST)
+            self._dfas[id(said.context)] = dfa
+        if string is None:
+            return self.table.mask(dfa.tokens(dfa.reach(said.current_state)))
+        reach = dfa.reach(said.current_state, not string.parsed_string, spaces_before(state.parser))
         tokens: list[int] = []
         closed: State | None = None
-        for place in dfa.ends(reach) if quoted else ():
+        for place in dfa.ends(reach):
             closed = closed or self._states.follow(state, self.table.tree.text(place) + '"')
             if closed is not None:  # the same state wherever the string ends: its text matters no more
                 self._collect(closed, self.table.tree.children[place]['"'], tokens)
@@ -96,8 +91,8 @@ class Machine:
         return end if end is not None and end.letters.begin(rest) else None
 
     def _between(self, state: State) -> list[int]:
-        """All tokens that `state` lets through between two tokens of JSON. There it does not matter which spaces come next,
-        and how many only for how many more there may be: what follows one space follows two of them."""
+        """All tokens that `state` lets through between two tokens of JSON. Which spaces come next does not matter
+        there, and what follows one of them follows more, up to how many there may be."""
         tree = self.table.tree
         tokens = self._behind(state, tree.spaces(0, 0))
         if (spaced := self._states.follow(state, SPACES[0])) is not None:
@@ -133,20 +128,3 @@ def _both(children: dict[str, int], letters: frozenset[str]) -> Iterable[str]:
     if len(children) < len(letters):
         return [character for character in children if character in letters]
     return [character for character in letters if character in children]
-
-
-def _regex(parser: CharacterLevelParser) -> RegexParser | None:
-    """The regex whose text is being said."""
-    if isinstance(parser, RegexParser):
-        return parser
-    top = parser.object_stack[-1] if isinstance(parser, JsonSchemaParser) and parser.object_stack else None
-    if isinstance(top, StringParsingState) and top.seen_opening_quote and not top.seen_closing_quote:
-        return top.regex_parser
-    return None
-
-
-def _before(parser: CharacterLevelParser) -> tuple[bool, int]:
-    """Whether a JSON string is empty so far, and after how many spaces the text goes on."""
-    if not isinstance(parser, JsonSchemaParser):
-        return False, 0
-    return not parser.object_stack[-1].parsed_string, parser.num_consecutive_whitespaces

@@ -17,7 +17,7 @@ class Holder(Protocol):
 class Memory:
     """Counts what each holder holds, for as long as it lives."""
 
-    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
+    def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
         self._held: OrderedDict[int, tuple[weakref.ref[Holder], int]] = OrderedDict()
         self.total_bytes = 0

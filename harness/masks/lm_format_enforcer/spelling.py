@@ -7,7 +7,8 @@ that those which begin alike stand together, and the library is asked again wher
 from bisect import bisect_left
 
 from lmformatenforcer import CharacterLevelParser, JsonSchemaParser
-from lmformatenforcer.jsonschemaparser import StringParsingState
+
+from harness.masks.lm_format_enforcer.places import in_string, top
 
 LAST = "\U0010ffff"
 
@@ -61,16 +62,12 @@ def spelling(texts: list[str] | tuple[str, ...], string: JsonSchemaParser | None
 def enumerated(parser: CharacterLevelParser) -> Spelling | None:
     """The same as `parser`, if it is at the start of an enumerated string; not where a text holds two blanks in a row
     or begins with one, of which the library makes something else."""
-    if not isinstance(parser, JsonSchemaParser) or not parser.object_stack:
+    string = top(parser)
+    if not in_string(string) or not string.allowed_strings or string.regex_parser or string.parsed_string:
         return None
-    top = parser.object_stack[-1]
-    if type(top) is not StringParsingState or not top.allowed_strings or top.regex_parser or top.parsed_string:
+    if any("  " in text or text[:1].isspace() for text in string.allowed_strings):
         return None
-    if not (top.require_opening_quote and top.seen_opening_quote and top.require_closing_quote):
-        return None
-    if top.seen_closing_quote or any("  " in text or text[:1].isspace() for text in top.allowed_strings):
-        return None
-    return spelling(top.allowed_strings, parser)
+    return spelling(string.allowed_strings, parser)
 
 
 def _said(start: JsonSchemaParser, text: str) -> JsonSchemaParser:

@@ -40,6 +40,19 @@ class State:
         self._free: bool | None = None
         self._limits: Limits | Literal["unknown"] | None = "unknown"
 
+    def kept(self, begun: bytes) -> Mask | None:
+        """The mask where `begun` are the first bytes of the next character, if it has been made."""
+        return self.mask if not begun else (self.masks or {}).get(begun)
+
+    def keep(self, begun: bytes, mask: Mask) -> None:
+        """Keep it."""
+        if not begun:
+            self.mask = mask
+        elif self.masks is None:
+            self.masks = {begun: mask}
+        else:
+            self.masks[begun] = mask
+
     def empty(self) -> None:
         """Forget what can be asked again."""
         self.steps.clear()
@@ -77,7 +90,7 @@ class States:
         _empty(self._known)
         self._keys.forget()
         self._sets.forget()
-        self.start = self._new(self._parser)
+        self.start = self._state(self._parser)
 
     def follow(self, state: State, text: str) -> State | None:
         """The state after `text`; None where it is not let through."""
@@ -116,9 +129,7 @@ class States:
 
     def _state(self, parser: CharacterLevelParser) -> State:
         parser = enumerated(parser) or parser
-        key = self._keys.of(parser)
-        if key is None:
-            return self._new(parser)
+        key = self._keys.state(parser)
         state = self._known.get(key)
         if state is None:
             state = self._known[key] = self._new(parser)

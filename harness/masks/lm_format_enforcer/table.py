@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from harness.mask import Mask, words
 from harness.masks.lm_format_enforcer.letters import OTHER
-from harness.masks.lm_format_enforcer.memory import Memory
+from harness.masks.lm_format_enforcer.memory import LIMIT_BYTES, Memory
 from harness.masks.lm_format_enforcer.pieces import Piece, Pieces
 from harness.masks.lm_format_enforcer.tree import Tree
 from harness.masks.stopping import Ends
@@ -25,10 +25,10 @@ LENGTHS = 512
 class Table:
     """One vocabulary as the walk over the library's parsers needs it."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, limit_bytes: int = LIMIT_BYTES) -> None:
         self.vocabulary = vocabulary
         self.ends = Ends(vocabulary)
-        self.memory = Memory()
+        self.memory = Memory(limit_bytes)
         self.pieces = Pieces(vocabulary, self.ends.spelling)
         self.tree = Tree(self.pieces.all)
         self.alphabet = "".join({*self.tree.letters, OTHER})
