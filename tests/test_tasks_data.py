@@ -98,6 +98,7 @@ def test_every_intent_has_the_same_number_of_messages() -> None:
 
 
 def test_intents_hold_labels_that_begin_like_others_that_have_spaces_and_that_are_not_ascii() -> None:
+    """BC-02: a method that ends at the shorter of two such labels is seen on this task."""
     labels = json.loads(text_of("intents", "labels.json"))
     assert sum(a != b and b.startswith(a) for a in labels for b in labels) >= 4
     assert sum(" " in label for label in labels) >= 4
