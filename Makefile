@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help eval sweep report test sglang-cpu test-live test-browser check bench clean
+.PHONY: help eval sweep report test sglang-cpu test-live gpu-check test-browser check bench clean
 
 help: ## say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -35,6 +35,9 @@ sglang-cpu: $(READY) ## the environment of a real SGLang server on the CPU (.ven
 
 test-live: $(READY) sglang-cpu ## the tests against a real SGLang server on the CPU
 	@$(BIN)/python -m pytest -m live tests/live tests/contract
+
+gpu-check: $(READY) ## all four arms on a GPU, 1B parameters (under 8 minutes; without a GPU the same path, small)
+	@$(BIN)/python tools/gpu_check.py
 
 test-browser: $(READY) ## the tests of the report in a headless Chromium
 	@$(BIN)/python -m pytest -m browser tests/browser

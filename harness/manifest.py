@@ -76,6 +76,12 @@ def write(path: Path, manifest: Manifest) -> None:
     draft.replace(path)
 
 
+def note_machine(path: Path, facts: dict[str, Any]) -> None:
+    """Add what was seen of the machine during the run to a manifest that is written already."""
+    manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    write(path, msgspec.structs.replace(manifest, machine=manifest.machine | facts))
+
+
 def versions() -> dict[str, str]:
     """The versions of what the numbers depend on; packages that are not installed are left out."""
     found = {"python": platform.python_version(), "harness": __version__}

@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "processors",
     )
     + ("metrics", "manifest", "exchange", "explaining", "judgement", "label_confidence", "progress", "folder"),
-    ("deployments", "report", "preflight", "mask_bench"),
+    ("deployments", "report", "preflight", "gpu", "mask_bench"),
     ("experiment", "config", "commands", "__main__"),
 )
 FORBIDDEN = {

@@ -32,7 +32,9 @@ SAME = 1e-3
 LABELS = Labels(("no", "no evidence", "no evidence found"))
 
 
-@pytest.fixture(scope="module", params=["embedded", pytest.param("sglang", marks=pytest.mark.live)])
+@pytest.fixture(
+    scope="module", params=["embedded", pytest.param("sglang", marks=[pytest.mark.live, pytest.mark.timeout(900)])]
+)
 def live(request: pytest.FixtureRequest) -> Iterator[Running]:
     with running(DEPLOYMENTS[request.param]) as started:
         yield started

@@ -25,7 +25,7 @@ from harness.deployments.sglang.values import MASKED
 from harness.errors import DeploymentError
 from harness.request import Sampling
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]  # servers start slowly beside other work
 
 ASK = [ChatMessage("user", "Is the sky blue? Answer yes or no.")]
 CONVERSATIONS = [

@@ -14,7 +14,8 @@ from harness.deployments.refusal import check_scoring, refusal
 from harness.deployments.sglang.backend import SGLangBackend
 from harness.deployments.sglang.canaries import canaries
 from harness.deployments.sglang.courier import Courier, NotThere
-from harness.deployments.sglang.faults import BackendError, RejectedError, TimedOutError, UnavailableError
+from harness.deployments.sglang.failing import failure_of
+from harness.deployments.sglang.faults import BackendError, RejectedError, UnavailableError
 from harness.deployments.sglang.life import Life
 from harness.deployments.sglang.native import server_grammar
 from harness.deployments.sglang.stops import cut_at_stop
@@ -91,7 +92,7 @@ class SGLangDeployment:
                     found = await self.parts.life.after_loss(began)
                     if found == "restarted" and attempts < self.parts.attempts:
                         continue
-                return failure(*_failure(error), attempts)
+                return failure(*failure_of(error), attempts)
 
     async def score(self, prompt_ids: Sequence[int], continuations_ids: Sequence[Sequence[int]]) -> tuple[Scores, ...]:
         check_scoring(prompt_ids, continuations_ids, self.info, self.parts.vocabulary)
@@ -194,19 +195,3 @@ class SGLangDeployment:
             except BackendError as error:
                 raise DeploymentError(f"scoring failed: {error}", "a value for each token") from error
         raise DeploymentError(f"scoring failed {self.parts.attempts} times: {lost}", "a server that lives") from lost
-
-
-def _failure(error: BackendError) -> tuple[FailureKind, str]:
-    match error:
-        case RejectedError(server_kind=kind) if kind.startswith(Courier.KIND):
-            return Courier.failure_kind(kind), error.message
-        case RejectedError() if "Failed to compile" in error.message or "rammar" in error.message:
-            return "unsupported", error.message
-        case RejectedError() if "longer than the model's context length" in error.message:
-            return "too_long", error.message
-        case RejectedError():
-            return "rejected", str(error)
-        case TimedOutError():
-            return "timeout", str(error)
-        case _:
-            return "deployment", str(error)

@@ -21,9 +21,10 @@ from harness.errors import DeploymentError
 
 CPU_ARGUMENTS = (
     *("--device", "cpu", "--attention-backend", "torch_native", "--sampling-backend", "pytorch"),
-    *("--disable-cuda-graph", "--max-total-tokens", "16384"),
+    *("--disable-cuda-graph", "--max-total-tokens", "16384", "--sleep-on-idle"),
 )
-"""What a server on the CPU needs; it makes room for 16,384 tokens, the prompts and answers that run at once."""
+"""What a server on the CPU needs; it makes room for 16,384 tokens, the prompts and answers that run at once. Its
+scheduler would otherwise keep a core busy while there is nothing to do."""
 
 CPU_ENVIRONMENT = {"SGLANG_USE_CPU_ENGINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 """One thread: several of them wait for each other at every layer, which on cores that are also used by the harness

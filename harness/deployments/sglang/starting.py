@@ -36,7 +36,9 @@ async def attached(config: SGLang) -> AsyncIterator[SGLangDeployment]:
     key = os.environ.get(config.api_key_variable) or None
     root = config.url.rstrip("/").removesuffix("/v1")
     async with _client(config.url, config.model, key, config.timeout_s) as backend:
-        yield await _deployment(backend, Attached(root), config.tokenizer, {"how": "attached"}, config.attempts)
+        yield await _deployment(
+            backend, Attached(root), config.tokenizer, {"how": "attached", "url": config.url}, config.attempts
+        )
 
 
 @asynccontextmanager
@@ -51,6 +53,7 @@ async def started(config: SGLangLaunch) -> AsyncIterator[SGLangDeployment]:
         async with _client(url, "", None, config.timeout_s) as backend:
             settings = {
                 "how": "launched",
+                "url": url,
                 "overlap": config.overlap,
                 "arguments": list(command.arguments),
                 "environment": dict(command.environment),
