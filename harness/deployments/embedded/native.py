@@ -100,7 +100,7 @@ class NativeMasker:
         begin = time.perf_counter()
         try:
             _matcher(sequence).advance(token)
-        except ValueError as error:  # the mask allowed it: the engine contradicts itself
+        except (ValueError, Unsupported) as error:  # the mask allowed it: the engine contradicts itself
             sequence.refused = str(error)
         sequence.advance_s = time.perf_counter() - begin
 
@@ -121,7 +121,10 @@ class NativeMasker:
             message = f"{self._name} allowed a token and then refused it: {sequence.refused}"
             return Failure(request_id, "deployment", message)
         begin = time.perf_counter()
-        _matcher(sequence).fill(mask)
+        try:
+            _matcher(sequence).fill(mask)
+        except Unsupported as error:  # the text has led the library to one of its limits
+            return Failure(request_id, "unsupported", f"{self._name}: {error.reason}")
         return Masked(mask, time.perf_counter() - begin + sequence.advance_s)
 
 
