@@ -95,6 +95,17 @@ def test_answers_that_are_not_of_one_length_are_a_caution_for_rates() -> None:
     assert verdict(summary({"none": speeds(40), "native/x": speeds(38)})).cautions == ()
 
 
+def test_an_established_difference_in_validity_leads_where_accuracy_has_none() -> None:
+    pairs = (
+        difference("native/llguidance", "none", 0.05, 0.9),
+        difference("native/llguidance", "none", 0.6, 0.001, "validity"),
+    )
+    lead = verdict(summary(ARMS, pairs)).lead
+    assert lead == (
+        "Accuracy: no difference is established. Validity: native/llguidance is valid more often than none."
+    )
+
+
 def test_one_arm_alone_is_compared_with_nothing() -> None:
     assert "nothing to compare" in verdict(summary({"none": {}})).lead
 

@@ -21,22 +21,27 @@ def calibration(summary: Summary, looks: Sequence[Look]) -> Block:
     others = [_block(summary, looks, confidence) for confidence in MEANINGS if confidence != first]
     folded = tuple(block for block in others if block.figures)
     shown = _block(summary, looks, first)
+    without = [look.arm for look in looks if not _has(summary, look, first)]
+    missing = f" Not drawn, for lack of an answer with such a confidence: {', '.join(without)}." if without else ""
     text = (
         f"Confidence here is {shown.title}. On the diagonal an arm is right as often as it is sure. Bars are 95% "
-        "bands, larger marks hold more answers, bins without answers are not drawn."
+        f"bands, larger marks hold more answers, bins without answers are not drawn.{missing}"
     )
     return Block("calibration", "Calibration", shown.figures, text, True, folded)
 
 
 def _block(summary: Summary, looks: Sequence[Look], confidence: Confidence) -> Block:
-    figures = [figure for look in looks if (figure := _reliability(summary, look, confidence))]
+    figures = [_reliability(summary, look, confidence) for look in looks if _has(summary, look, confidence)]
     return Block(confidence, f"“{confidence}”: {MEANINGS[confidence]}", tuple(figures), "", True)
 
 
-def _reliability(summary: Summary, look: Look, confidence: Confidence) -> Figure | None:
+def _has(summary: Summary, look: Look, confidence: Confidence) -> bool:
     diagram = summary.reliability.get(look.arm, {}).get(confidence)
-    if diagram is None or not diagram.n:
-        return None
+    return diagram is not None and diagram.n > 0
+
+
+def _reliability(summary: Summary, look: Look, confidence: Confidence) -> Figure:
+    diagram = summary.reliability[look.arm][confidence]
     ece = summary.arms[look.arm].get(f"{confidence}_ece", NOTHING)
     between = numbers.between(numbers.fixed, ece)
     without = f", {diagram.without:,} without confidence" if diagram.without else ""

@@ -72,10 +72,9 @@ def _of(summary: Summary, metric: str) -> tuple[Pair, ...]:
 def _lead(summary: Summary, about: Mapping[str, Sequence[Pair]]) -> str:
     if len(summary.arms) < 2:
         return "One arm alone: its numbers stand with their intervals, and there is nothing to compare it with."
-    order, named = tuple(summary.arms), {"accuracy": "Accuracy", "tokens_per_s": "Throughput"}
-    parts = [
-        f"{name}: {_lead_part(metric, about[metric], order)}." for metric, name in named.items() if metric in about
-    ]
+    order, named = tuple(summary.arms), {"accuracy": "Accuracy", "validity": "Validity", "tokens_per_s": "Throughput"}
+    told = [m for m in named if m in about and (m != "validity" or any(map(is_established, about[m])))]
+    parts = [f"{named[metric]}: {_lead_part(metric, about[metric], order)}." for metric in told]
     return " ".join(parts) or "No two arms share examples with right answers, or whole blocks: none can be compared."
 
 
