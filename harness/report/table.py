@@ -59,7 +59,7 @@ def headline(summary: Summary) -> Table:
         "Answers": ("accuracy", "score", "validity", "coverage", "failed", "truncated"),
         "Calibration": (f"{c}_ece", f"{c}_brier", f"{c}_auroc"),
         "Speed": ("ttft_s_p50", "tpot_s_p50", "tokens_per_s", "requests_per_s"),
-        "Mask": ("mask_s_per_token", "mask_hidden", "mass"),
+        "Mask": ("mask_s_per_token", "wait_s_per_token", "mask_hidden", "mass"),
     }
     return _table(summary, {title: _shown(summary, metrics) for title, metrics in groups.items()})
 
