@@ -12,7 +12,7 @@ from harness.expression import Chars, Concat, Either, Expression, Ranges, Repeat
 from harness.grammar import Rules, derives_something, productive
 
 END = 0
-MOST_RESTS = 20_000
+MOST_RESTS = 5_000
 """A state with more rests than this is given up as too ambiguous."""
 
 Heads = tuple[tuple[Ranges, int], ...]

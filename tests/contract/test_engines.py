@@ -19,6 +19,7 @@ from harness.constraint import (
     json_schema,
     judge,
 )
+from harness.errors import Unsupported
 from harness.mask import Automaton, Matcher, empty_mask
 from harness.masks import engine
 from harness.vocabulary import Vocabulary
@@ -229,6 +230,13 @@ def test_after_the_stop_token_only_stop_tokens_follow(engine_name: str, vocabula
     assert may(matcher, known) == set(known.stop_ids)
     with pytest.raises(ValueError):
         matcher.advance(_token(known, b"a"))
+
+
+def test_a_text_that_leads_an_engine_to_its_limits_is_unsupported_and_not_wrong() -> None:
+    """This grammar can read a row of letters in more ways than the reference follows."""
+    known, automaton = _supported("reference", "byte_level", Grammar('root ::= ([ab]{1,20} root?){1,40} "x"?'))
+    with pytest.raises(Unsupported, match="ways to read the same text"):
+        takes(automaton, known, "a" * 40)
 
 
 @pytest.mark.parametrize("constraint", ONE_OF_EACH, ids=lambda c: type(c).__name__)
