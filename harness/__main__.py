@@ -1,4 +1,7 @@
-"""The command line: `python -m harness run|report|compare|preflight|masks`. Heavy libraries load only when used."""
+"""The command line: `python -m harness run|report|compare|preflight|masks|capacity`.
+
+Heavy libraries load only when used.
+"""
 
 import argparse
 import sys
@@ -13,6 +16,8 @@ examples:
   python -m harness run folder=results/runs/OLD ...      go on with a run that was stopped
   python -m harness report results/runs/OLD              make its reports again
   python -m harness compare results/runs/A results/runs/B
+  python -m harness masks 'engine=[llguidance,xgrammar]' data=maskbench/data
+  python -m harness capacity masks=results/masks/RUN 'forward={1: 8.5, 32: 11.0}'
 """
 
 
@@ -20,10 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status: 0 well, 2 a set-up that is refused, 3 requests failed, 130 stopped."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parsed, rest = _parser().parse_known_args(given[:1])
-    from harness.commands import compare, masks, preflight, report, run
+    from harness.commands import capacity, compare, masks, preflight, report, run
     from harness.errors import HarnessError
 
-    command = {"run": run, "report": report, "compare": compare, "preflight": preflight, "masks": masks}[parsed.command]
+    commands = {"run": run, "report": report, "compare": compare, "preflight": preflight}
+    command = (commands | {"masks": masks, "capacity": capacity})[parsed.command]
     try:
         return command([*rest, *given[1:]])
     except HarnessError as error:
@@ -41,7 +47,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("command", choices=["run", "report", "compare", "preflight", "masks"], help="what to do")
+    commands = ["run", "report", "compare", "preflight", "masks", "capacity"]
+    parser.add_argument("command", choices=commands, help="what to do")
     return parser
 
 

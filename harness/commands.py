@@ -103,6 +103,22 @@ def masks(arguments: Sequence[str]) -> int:
     return 0
 
 
+def capacity(arguments: Sequence[str]) -> int:
+    """`capacity masks=FOLDER forward={...}`: throughput over batch sizes from measured masks and forward times."""
+    from harness.capacity.config import decode
+    from harness.capacity.model import capacity as predict
+    from harness.capacity.model import forward_of
+    from harness.capacity.report import table
+    from harness.capacity.sources import mask_times
+    from harness.config import composed
+
+    config = decode(composed("capacity", arguments))
+    forward = forward_of(config.forward)
+    for name, masks in mask_times(Path(config.masks)).items():
+        print(table(predict(name, masks, forward, config.costs, config.batches, config.seed)), end="\n\n")
+    return 0
+
+
 def _folders(arguments: Sequence[str], least: int) -> list[Path]:
     folders = [Path(argument).resolve() for argument in arguments]
     if len(folders) < least:

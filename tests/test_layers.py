@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "processors",
     )
     + ("metrics", "manifest", "exchange", "explaining", "judgement", "label_confidence", "progress", "folder"),
-    ("deployments", "report", "preflight", "gpu", "mask_bench"),
+    ("deployments", "report", "preflight", "gpu", "mask_bench", "capacity"),
     ("experiment", "config", "commands", "__main__"),
 )
 FORBIDDEN = {

@@ -50,13 +50,16 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark of two engines on three schemas, from the command line."""
     folder = tmp_path_factory.mktemp("bench")
     (folder / "data.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES), encoding="utf-8")
+    byte_level().save(str(folder / "tokenizer.json"))
+    config = {"vocab_size": a_vocabulary("byte_level").width, "eos_token_id": 0}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     assert main(_arguments(folder)) == 0
     return folder
 
 
 def _arguments(folder: Path, *more: str) -> list[str]:
-    chosen = ("engine=[llguidance,outlines]", f"data={folder / 'data.jsonl'}", f"folder={folder / 'run'}", "samples=1")
-    return ["masks", *chosen, *more]
+    chosen = ("engine=[llguidance,outlines]", f"data={folder / 'data.jsonl'}", f"folder={folder / 'run'}")
+    return ["masks", *chosen, f"tokenizer={folder}", "samples=1", *more]
 
 
 def test_valid_texts_are_walked_to_their_end_and_invalid_ones_up_to_the_wrong_token(bench: Bench) -> None:
