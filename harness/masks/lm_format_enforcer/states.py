@@ -75,7 +75,6 @@ class States:
     """The states of one constraint. Without `spaces` no white space stands between JSON tokens."""
 
     def __init__(self, parser: CharacterLevelParser, sets: LetterSets, spaces: bool, memory: Memory) -> None:
-        self._parser = parser
         self._sets = sets
         self._spaces = spaces
         self._keys = Keys()
@@ -83,14 +82,14 @@ class States:
         self.memory = memory
         memory.enter(self)
         weakref.finalize(self, _empty, self._known).atexit = False
-        self.start = self._state(parser)
+        self.start = self._new(parser)
 
     def forget(self) -> None:
         """Drop everything; sequences at work go on from where they are."""
         _empty(self._known)
         self._keys.forget()
         self._sets.forget()
-        self.start = self._state(self._parser)
+        self.start.empty()
 
     def follow(self, state: State, text: str) -> State | None:
         """The state after `text`; None where it is not let through."""
