@@ -16,10 +16,10 @@ from harness.mask_bench.bench import Bench, row
 from harness.mask_bench.config import Limits, MasksConfig, decode
 from harness.mask_bench.folder import RECORDS, read_rows
 from harness.mask_bench.guard import Broken, Guarded
-from harness.mask_bench.instances import Case, Instance, read
+from harness.mask_bench.instances import Budget, Case, Instance, read
 from harness.mask_bench.judging import unspaced
 from harness.mask_bench.messages import Walk
-from harness.mask_bench.numbers import summarise
+from harness.mask_bench.numbers import summarise, verdict
 from harness.mask_bench.pathologies import pathologies
 from harness.mask_bench.rows import CaseRow, EngineRow, Row
 from harness.mask_bench.tokenizer import Known
@@ -236,3 +236,13 @@ def test_what_cannot_be_read_names_its_place(tmp_path: Path) -> None:
         read([str(tmp_path / "bad.jsonl")])
     with pytest.raises(ConfigError, match="cpu"):
         decode({"engine": "llguidance", "data": "x", "tokenizer": "t", "folder": "f", "limits": {"cpu": 1}})
+
+
+def test_a_verdict_goes_by_what_the_set_says_of_its_texts() -> None:
+    """BC-16: the oracle takes endless white space, an engine that does is wrong."""
+    made = Row(
+        "s", 0, ("e",), (False,), (True,), (2,), {"e": EngineRow("ok", "", 0.1, (CaseRow((1.0,), None),))}, (), ()
+    )
+    assert verdict(made, "e", Budget()) == ("wrong", "accepts text 1")
+    slow = EngineRow("ok", "", 0.1, (CaseRow((90_000.0,), 0),))
+    assert verdict(Row("s", 0, ("e",), (False,), None, (2,), {"e": slow}, (), ()), "e", Budget())[0] == "slow"

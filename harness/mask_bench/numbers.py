@@ -215,7 +215,8 @@ def verdict(row: Row, name: str, budget: Budget) -> tuple[Verdict, str]:
     one = row.engines[name]
     if one.outcome != "ok":
         return one.outcome, one.reason
-    if wrong := _wrong(row, name):
+    by_hand = msgspec.structs.replace(row, oracle=None)  # the texts of the set are judged as they were written
+    if wrong := _wrong(by_hand, name):
         verbs = ["accepts" if one.cases[i].refused is None else "rejects" for i in wrong]
         return "wrong", ", ".join(f"{verb} text {i + 1}" for verb, i in zip(verbs, wrong, strict=True))
     worst_s = max(_flat(one.cases), default=0.0) / 1e6
