@@ -28,7 +28,7 @@ report: $(READY) ## make the reports of a run again: make report RUN=results/run
 	@$(BIN)/python -m harness report $(RUN)
 
 test: $(READY) ## the tests that need no server and no browser
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 sglang-cpu: $(READY) ## the environment of a real SGLang server on the CPU (.venv-sglang: 80 s, 3 GB)
 	@$(BIN)/python tools/sglang_cpu/build.py
