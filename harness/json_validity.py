@@ -16,10 +16,9 @@ from jsonschema.validators import validator_for
 
 from harness.constraint import Verdict
 from harness.errors import ConstraintError
+from harness.json_formats import ANNOTATIONS
 
 FORMATS = jsonschema.Draft202012Validator.FORMAT_CHECKER
-ANNOTATIONS = frozenset({"int32", "int64", "float", "double", "byte", "binary", "password"})
-"""Formats of OpenAPI that say how a value is stored, not what text it may be."""
 
 Valid = Callable[[Any], bool]
 

@@ -5,7 +5,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "constraint", "json_validity", "expression", "spelling", "regexes", "gbnf_reader", "grammar")
+    (
+        "errors",
+        "constraint",
+        "json_formats",
+        "json_validity",
+        "expression",
+        "spelling",
+        "regexes",
+        "gbnf_reader",
+        "grammar",
+    )
     + ("vocabulary", "method", "mask", "request", "deployment"),
     (
         "tokens",

@@ -13,7 +13,7 @@ import jsonschema
 import msgspec
 
 from harness.errors import Unsupported
-from harness.json_validity import ANNOTATIONS
+from harness.json_formats import ANNOTATIONS
 
 Schema = Mapping[str, Any]
 

@@ -18,7 +18,7 @@ import jsonschema
 from harness.errors import Unsupported
 from harness.expression import Concat, Either, Expression, Repeat, Rule, concat, either, literal
 from harness.grammar import Rules
-from harness.json_validity import ANNOTATIONS
+from harness.json_formats import ANNOTATIONS
 from harness.masks.json_keywords import TYPES, Schema, check_apart, followed, resolve, types
 from harness.masks.json_numbers import Bounds, number
 from harness.masks.json_text import key_but, quoted, space, string, value

@@ -35,7 +35,7 @@ def _raise(inputs: list[int], logits: torch.Tensor) -> None:
 def _raise_later(inputs: list[int], logits: torch.Tensor) -> torch.Tensor:
     if len(inputs) == 2:
         raise KeyError("lost the thread")
-    return logits
+    return only(logits, 5)
 
 
 def _exit(inputs: list[int], logits: torch.Tensor) -> None:

@@ -162,15 +162,18 @@ async def _processors(deployment: "SGLangDeployment", question: Question, method
 async def _forced(deployment: "SGLangDeployment", question: Question, method: Method, mixed: bool) -> Verdict:
     name = "history, mixed with a grammar" if mixed else "history"
     asked = [
-        question.request(f"{name} {n}", QUESTIONS[n], Sampling(32), constraint=FORCED, method=method)
+        question.request(f"{name} {n}", QUESTIONS[n], Sampling(64), constraint=FORCED, method=method)
         for n in range(MIXED)
     ]
     backend = str(deployment.parts.server.get("grammar_backend"))
     beside: list[Request] = []
     if mixed and backend != "none":
-        native, label = Native(backend), Labels(("a grammar beside the processors",))
+        native, label = (
+            Native(backend),
+            Labels(("so",)),
+        )  # short: a grammar in the batch makes histories fresh for as long as it runs
         beside = [
-            question.request(f"beside {n}", QUESTIONS[n], Sampling(32), constraint=label, method=native)
+            question.request(f"beside {n}", QUESTIONS[n], Sampling(64), constraint=label, method=native)
             for n in range(MIXED)
         ]
     answers = (await asyncio.gather(*(deployment.generate(request) for request in [*beside, *asked])))[len(beside) :]

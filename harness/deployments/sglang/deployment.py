@@ -78,13 +78,16 @@ class SGLangDeployment:
             asked = self._asked(request)
         except Unsupported as error:
             return failure("unsupported", error.reason)
-        attempts = 0
+        attempts = deliveries = 0
         while True:
             began = time.monotonic()
             try:
                 generated = await self._generate(request, asked)
                 return self._completion(request, generated, attempts + generated.attempts)
             except NotThere:
+                deliveries += 1
+                if deliveries > self.parts.attempts:
+                    return failure("deployment", "another run puts its own processors into this server", attempts + 1)
                 await self.parts.courier.deliver(self.parts.backend)
             except BackendError as error:
                 attempts += error.attempts
