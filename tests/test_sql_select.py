@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.constraint import Grammar, Labels, accepts
+from harness.constraint import Grammar, Labels, Regex, accepts
 from harness.errors import Unsupported
 from harness.mask import Automaton
 from harness.masks import engine
@@ -137,9 +137,12 @@ def test_it_is_an_engine_and_an_async_processor_by_its_path() -> None:
     assert load_factory("harness.processors.sql_select:async_factory") is async_factory
 
 
-def test_it_does_not_pretend_to_say_anything_else() -> None:
+def test_what_is_no_grammar_is_left_to_the_library() -> None:
+    known = a_vocabulary("byte_level")
+    compiler = ENGINE.compiler(known)
+    assert says(compiler.compile(Labels(("yes", "no"))), known, "yes")
     with pytest.raises(Unsupported):
-        ENGINE.compiler(a_vocabulary("byte_level")).compile(Labels(("a",)))
+        compiler.compile(Regex("(?=a)a"))
 
 
 def test_it_runs_in_the_library_as_it_is() -> None:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from lmformatenforcer import CharacterLevelParser, CharacterLevelParserConfig, RegexParser, StringParser
 
 from harness.constraint import Constraint, Grammar
-from harness.errors import Unsupported
 from harness.masks.lm_format_enforcer import parser_engine
 
 REGEXES = {
@@ -122,11 +121,9 @@ class SqlSelect(CharacterLevelParser):  # type: ignore[misc]  # the library is n
                 yield Path(piece, self._regexes.get(piece) or StringParser(piece), then, left)
 
 
-def sql_select(constraint: Constraint) -> CharacterLevelParser:
-    """The parser, for tasks that ask for a grammar."""
-    if not isinstance(constraint, Grammar):
-        raise Unsupported("sql_select says SELECT statements and nothing else")
-    return SqlSelect()
+def sql_select(constraint: Constraint) -> CharacterLevelParser | None:
+    """The parser, where a task asks for a grammar; the library has its own for everything else."""
+    return SqlSelect() if isinstance(constraint, Grammar) else None
 
 
 ENGINE = parser_engine("sql_select", sql_select)

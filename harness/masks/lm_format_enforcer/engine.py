@@ -10,7 +10,7 @@ from lmformatenforcer import CharacterLevelParser
 from harness.constraint import Constraint, JsonSchema
 from harness.mask import Automaton, Compiler, Mask, Matcher
 from harness.masks.lm_format_enforcer.machine import Machine
-from harness.masks.lm_format_enforcer.parsers import config
+from harness.masks.lm_format_enforcer.parsers import config, parser
 from harness.masks.lm_format_enforcer.pieces import read
 from harness.masks.lm_format_enforcer.table import Table
 from harness.masks.stopping import Stopping
@@ -35,16 +35,18 @@ class Engine:
         return _Compiler(Table(vocabulary), self.parse)
 
 
-def parser_engine(name: str, make: Callable[[Constraint], CharacterLevelParser]) -> Engine:
-    """An engine over a parser of one's own. `make` gives the parser before the text, or raises
-    `harness.errors.Unsupported`; then the parser is given its configuration, whose `alphabet` are the characters that
-    stand for "any", as the library does. Two parsers with the same `cache_key()` have to be the same state; without one
-    no state is met twice and nothing but the way there is remembered."""
+def parser_engine(name: str, make: Callable[[Constraint], CharacterLevelParser | None]) -> Engine:
+    """An engine with parsers of one's own. `make` gives the parser before the text, None where the library has one for
+    this constraint, or raises `harness.errors.Unsupported`. Its parser is then given a configuration, whose `alphabet`
+    are the characters that "any" stands for, as the library does. Two parsers with the same `cache_key()` have to be
+    the same state; without one no state is met twice, and nothing but the way there is remembered."""
 
     def parse(constraint: Constraint, alphabet: str) -> tuple[CharacterLevelParser, str]:
-        parser = make(constraint)
-        parser.config = config(alphabet)
-        return parser, alphabet
+        own = make(constraint)
+        if own is None:
+            return parser(constraint, alphabet)
+        own.config = config(alphabet)
+        return own, alphabet
 
     return Engine(name, parse)
 
