@@ -5,7 +5,7 @@ from time import perf_counter
 
 from harness.deployments.embedded.callers import hand_over
 from harness.deployments.embedded.ending import ended
-from harness.deployments.embedded.passes import Pass, passes
+from harness.deployments.embedded.passes import Pass, Rules, passes
 from harness.deployments.embedded.row import Outcome, Row, Said, Ticket
 from harness.deployments.embedded.sampling import stream
 from harness.deployments.embedded.slots import Slots
@@ -21,8 +21,9 @@ _WORTH_WAITING = 32
 class Batch:
     """The requests of one loop. `seats` is how many may run at once."""
 
-    def __init__(self, slots: Slots, vocabulary: Vocabulary, seats: int, seed: int) -> None:
-        self._slots, self._vocabulary, self._seats, self._seed = slots, vocabulary, seats, seed
+    def __init__(self, slots: Slots, vocabulary: Vocabulary, rules: Rules, seats: int, seed: int) -> None:
+        self._slots, self._vocabulary, self._rules = slots, vocabulary, rules
+        self._seats, self._seed = seats, seed
         self._waiting: list[tuple[Ticket, Masker | None]] = []
         self._rows: list[Row] = []
 
@@ -69,9 +70,9 @@ class Batch:
         for row in self._rows:
             row.slot = moved.get(row.slot, row.slot)
 
-    def passes(self, chunk: int, exact: bool) -> list[Pass]:
+    def passes(self) -> list[Pass]:
         """The forward passes of the next step."""
-        return passes(self._rows, chunk, exact)
+        return passes(self._rows, self._rules)
 
     def hear(self, spoken: Sequence[Spoken]) -> None:
         """Take what the rows said; answer and let go those that are done."""

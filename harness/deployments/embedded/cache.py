@@ -14,8 +14,8 @@ import msgspec
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-SIDE_BY_SIDE = 4
-"""A pass of single tokens holds at least so many sequences, and one of prompts takes so many logits of each."""
+_KEEP = 4
+"""Where prompts are computed, the logits of so many tokens of each are taken."""
 _READ_BY = 32
 """How much of the slots is read is a multiple of this ..."""
 _PROMPTS_READ = 384
@@ -173,7 +173,7 @@ def causal_plan(
         write_slots=torch.tensor(slots).repeat_interleave(wide)[real],
         write_at=positions.flatten()[real],
         length=length,
-        keep=SIDE_BY_SIDE if prompts else 1,
+        keep=_KEEP if prompts else 1,
     )
 
 

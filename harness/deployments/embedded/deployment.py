@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 
 from harness.deployment import DeploymentInfo
 from harness.deployments.embedded.batch import Batch
-from harness.deployments.embedded.cache import SIDE_BY_SIDE
 from harness.deployments.embedded.config import Embedded, thread_count
 from harness.deployments.embedded.loading import Loaded, loaded
 from harness.deployments.embedded.loop import Engine, Loop
 from harness.deployments.embedded.maskers import Maskers
+from harness.deployments.embedded.passes import Rules
 from harness.deployments.embedded.row import Outcome, Ticket
 from harness.deployments.embedded.scoring import Scorer, ScoreTicket
 from harness.deployments.embedded.slots import Slots
@@ -68,8 +68,9 @@ async def started(config: Embedded) -> AsyncIterator[EmbeddedDeployment]:
 
 def engine(parts: Loaded, config: Embedded) -> Engine:
     """What a loop drives: slots, batch, steps and scores on a loaded model."""
-    places = config.max_batch + max(config.kept, SIDE_BY_SIDE)
+    places = config.max_batch + max(config.kept, parts.model.beside)
     slots = Slots(parts.model.store(places), places, parts.info.context, reuse=not config.exact)
-    batch = Batch(slots, parts.vocabulary, config.max_batch, config.seed)
+    rules = Rules(config.prefill_chunk, config.exact, parts.model.beside)
+    batch = Batch(slots, parts.vocabulary, rules, config.max_batch, config.seed)
     scorer = Scorer(parts.model, slots, config.prefill_chunk, reuse=not config.exact)
-    return Engine(batch, Stepper(parts.model, slots), scorer, config.prefill_chunk, config.exact)
+    return Engine(batch, Stepper(parts.model, slots), scorer)

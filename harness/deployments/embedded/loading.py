@@ -9,6 +9,7 @@ import torch
 from harness.deployment import DeploymentInfo
 from harness.deployments.embedded.config import Embedded, thread_count
 from harness.deployments.embedded.fingerprint import fingerprint
+from harness.deployments.embedded.memory import keep_freed_memory
 from harness.deployments.embedded.model import Model, load
 from harness.errors import DeploymentError
 from harness.prompt import Prompter
@@ -29,6 +30,7 @@ class Loaded:
 def loaded(config: Embedded) -> Loaded:
     """Load what `config` names. Raises `DeploymentError`."""
     torch.set_num_threads(thread_count(config.threads))
+    keep_freed_memory()
     model, tokenizer, folder = load(config)
     known = vocabulary(tokenizer, model.width, stop_ids(model.network, tokenizer))
     info = DeploymentInfo(

@@ -20,11 +20,10 @@ Job = tuple[Ticket, Masker | None] | ScoreTicket
 
 
 class Engine:
-    """What the loop drives. `chunk` and `exact` are those of `config.Embedded`."""
+    """What the loop drives."""
 
-    def __init__(self, batch: Batch, stepper: Stepper, scorer: Scorer, chunk: int, exact: bool) -> None:
+    def __init__(self, batch: Batch, stepper: Stepper, scorer: Scorer) -> None:
         self._batch, self._stepper, self._scorer = batch, stepper, scorer
-        self._chunk, self._exact = chunk, exact
 
     @property
     def busy(self) -> bool:
@@ -50,7 +49,7 @@ class Engine:
         self._batch.drop_cancelled()
         self._batch.seat()
         if self._batch.running:
-            self._batch.hear(self._stepper.step(self._batch.passes(self._chunk, self._exact)))
+            self._batch.hear(self._stepper.step(self._batch.passes()))
 
 
 class Loop:

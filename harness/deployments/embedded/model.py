@@ -16,19 +16,23 @@ if TYPE_CHECKING:
 
 _FILES = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.model", "*.txt", "*.jinja")
 _PROBE = (5, 11, 7, 3, 9, 6)
+_BESIDE = {torch.bfloat16: 2}
+_BESIDE_ELSE = 4
+"""Single tokens go through in batches of at least so many (docs/decisions/0006-embedded-equal-sums.md)."""
 _NOISE = {torch.float32: 1e-3, torch.float16: 0.1, torch.bfloat16: 0.5}
 """How far two ways to the same log-probability may be apart (nats)."""
 
 
 class Model:
     """A loaded causal language model. `shape` is what one sequence needs, `width` the number of logits, `room` the
-    longest sequence it was made for."""
+    longest sequence it was made for, `beside` the fewest sequences whose next tokens it computes together."""
 
     def __init__(self, network: Any, device: torch.device) -> None:
         _check_kind(network)
         self.network = network
         self.device = device
         self.dtype: torch.dtype = network.dtype
+        self.beside = _BESIDE.get(self.dtype, _BESIDE_ELSE)
         parameters = inspect.signature(network.forward).parameters
         self.cache_name = "cache" if "cache" in parameters else "past_key_values"
         self._keeps = "logits_to_keep" in parameters

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.deployments.embedded.cache import SIDE_BY_SIDE, Plan, causal_plan
+from harness.deployments.embedded.cache import Plan, causal_plan
 from harness.deployments.embedded.row import Row
 
 
@@ -40,23 +40,31 @@ class Pass:
         return tuple(zip(self.rows, self.counts, strict=True))
 
 
-def passes(rows: Sequence[Row], chunk: int, exact: bool) -> list[Pass]:
-    """The passes of one step: every row that said something, and prompts up to `chunk` tokens, first come, first
-    served. With `exact`, each row has a pass of its own."""
+@dataclass(frozen=True)
+class Rules:
+    """How rows are put together: `chunk` and `exact` as in `config.Embedded`, `beside` as in `model.Model`."""
+
+    chunk: int
+    exact: bool
+    beside: int
+
+
+def passes(rows: Sequence[Row], rules: Rules) -> list[Pass]:
+    """The passes of one step: every row that said something, and prompts up to a chunk, first come, first served."""
     talking = tuple(row for row in rows if row.said)
     prompts = tuple(row for row in rows if not row.said)
-    if exact:
+    if rules.exact:
         said = [Pass((row,), (1,), prompts=False) for row in talking]
     else:
-        said = [Pass(talking, (1,) * len(talking), False, _beside(talking))] if talking else []
-    return [*said, _prefill(prompts[:1] if exact else prompts, chunk)] if prompts else said
+        said = [Pass(talking, (1,) * len(talking), False, _beside(talking, rules.beside))] if talking else []
+    return [*said, _prefill(prompts[:1] if rules.exact else prompts, rules.chunk)] if prompts else said
 
 
-def _beside(rows: Sequence[Row]) -> tuple[int, ...]:
-    """The slots between those of `rows`, and as many behind as make `SIDE_BY_SIDE`."""
+def _beside(rows: Sequence[Row], least: int) -> tuple[int, ...]:
+    """The slots between those of `rows`, and as many behind as make `least`."""
     taken = {row.slot for row in rows}
     first = min(taken)
-    return tuple(slot for slot in range(first, max(max(taken) + 1, first + SIDE_BY_SIDE)) if slot not in taken)
+    return tuple(slot for slot in range(first, max(max(taken) + 1, first + least)) if slot not in taken)
 
 
 def _prefill(prompts: Sequence[Row], chunk: int) -> Pass:

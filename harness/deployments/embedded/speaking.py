@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -30,17 +31,19 @@ def _numbers(
 ) -> list[Numbers]:
     samplings = [(place, row.ticket.request.sampling) for place, row in enumerate(rows)]
     drawn = [(place, how, rows[place].draw.random()) for place, how in samplings if not is_greedy(how)]
-    raw_all = raw.log_softmax(-1)
     wanted = raw.max(-1).indices
-    if steered.logits is raw:
-        masked_all, likeliest = raw_all, wanted
-    else:
-        masked_all, likeliest = steered.logits.log_softmax(-1), steered.logits.max(-1).indices
-    broken = set(steered.wrong)
-    tokens = choose(likeliest, steered.logits, [each for each in drawn if each[0] not in broken])
-    raw_said, masked_said = _at(raw_all, tokens), _at(masked_all, tokens)
-    mass = _mass(raw_said, masked_said, raw_all, steered, answers)
-    columns = (tokens, raw_said, masked_said, mass, wanted, _at(raw_all, wanted))
+    likeliest = wanted if steered.logits is raw else steered.logits.max(-1).indices
+    tokens = choose(likeliest, steered.logits, [each for each in drawn if each[0] not in steered.wrong])
+    free = _Peak.of(raw, wanted)
+    kept = free if steered.logits is raw else _Peak.of(steered.logits, likeliest)
+    columns = (
+        tokens,
+        free.logprob(raw, tokens),
+        kept.logprob(steered.logits, tokens),
+        _mass(raw, free, kept, steered, answers),
+        wanted,
+        free.log_probability,
+    )
     return [tuple(line) for line in torch.stack([column.double() for column in columns], dim=1).tolist()]
 
 
@@ -48,20 +51,35 @@ def _at(values: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return values.gather(1, tokens[:, None])[:, 0]
 
 
+class _Peak(NamedTuple):
+    """The largest logit of each row and its log-probability, from which all others follow without loss. `log_softmax`
+    gives it, as it goes over memory once and takes minus infinity in its stride; `logsumexp` does neither."""
+
+    logit: torch.Tensor
+    log_probability: torch.Tensor
+
+    @classmethod
+    def of(cls, logits: torch.Tensor, likeliest: torch.Tensor) -> "_Peak":
+        return cls(_at(logits, likeliest), _at(logits.log_softmax(-1), likeliest))
+
+    def logprob(self, logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        return _at(logits, tokens) - self.logit + self.log_probability
+
+    def log_sum(self) -> torch.Tensor:
+        """The logarithm of the summed exponentials."""
+        return self.logit - self.log_probability
+
+
 def _mass(
-    raw_said: torch.Tensor,
-    masked_said: torch.Tensor,
-    raw_all: torch.Tensor,
-    steered: Steered,
-    answers: Mapping[int, Steering],
+    raw: torch.Tensor, free: _Peak, kept: _Peak, steered: Steered, answers: Mapping[int, Steering]
 ) -> torch.Tensor:
-    """The unmasked probability of what is allowed. A mask divides every allowed token's probability by it, so the token
-    that was said tells it; a processor may change logits otherwise, so its row is summed."""
-    mass = (raw_said - masked_said).exp()
+    """The unmasked probability of what is allowed. A mask only takes tokens out of the sum; a processor may change
+    logits otherwise, so what it left possible is summed anew."""
+    mass = (kept.log_sum() - free.log_sum()).exp()
     for place, answer in answers.items():
         if isinstance(answer, Rewritten) and place not in steered.wrong:
             possible = torch.isfinite(steered.logits[place])
-            mass[place] = raw_all[place].masked_fill(~possible, -torch.inf).logsumexp(-1).exp()
+            mass[place] = (raw[place].masked_fill(~possible, -torch.inf).logsumexp(-1) - free.log_sum()[place]).exp()
     return mass.clamp(max=1.0)
 
 

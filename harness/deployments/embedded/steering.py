@@ -30,7 +30,7 @@ def steer(raw: torch.Tensor, answers: Mapping[int, Steering]) -> Steered:
     allowed: list[int | None] = [None] * count
     wrong: dict[int, tuple[FailureKind, str]] = {}
     masked = {index: answer for index, answer in answers.items() if isinstance(answer, Masked)}
-    logits = raw + _forbidden(masked, raw) if masked else raw
+    logits = _forbidden(masked, raw).add_(raw) if masked else raw
     for index, answer in masked.items():
         allowed[index] = _count(answer, width)
         if not allowed[index]:
@@ -54,7 +54,7 @@ def _forbidden(masked: Mapping[int, Masked], raw: torch.Tensor) -> torch.Tensor:
     for index, answer in masked.items():
         packed[index] = answer.mask
     bits = _unpacked(packed, raw.device)[:, :width]
-    return (bits.to(torch.int32) - 1).bitwise_and_(_MINUS_INFINITY).view(torch.float32)
+    return bits.to(torch.int32).sub_(1).bitwise_and_(_MINUS_INFINITY).view(torch.float32)
 
 
 _MINUS_INFINITY = -(1 << 23)
