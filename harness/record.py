@@ -112,16 +112,17 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         keep = whole_bytes(path)
-        self._file = path.open("ab")
+        self._file = path.open("ab", buffering=0)
         self._file.truncate(keep)
         self._encoder = msgspec.json.Encoder()
 
     def write(self, line: msgspec.Struct) -> None:
         """Append one line; raises OSError (disk full) with nothing of the line left behind."""
-        before = self._file.tell()
+        before = os.fstat(self._file.fileno()).st_size
+        left = memoryview(self._encoder.encode(line) + b"\n")
         try:
-            self._file.write(self._encoder.encode(line) + b"\n")
-            self._file.flush()
+            while left:
+                left = left[self._file.write(left) or 0 :]
             os.fsync(self._file.fileno())
         except OSError:
             os.ftruncate(self._file.fileno(), before)
