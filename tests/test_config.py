@@ -111,6 +111,11 @@ def test_every_experiment_composes_with_every_task(path: Path) -> None:
         assert _compose(f"experiment={path.stem}", f"task={task}").task.name == task
 
 
+def test_an_experiment_overrides_the_defaults_of_the_run_itself() -> None:
+    assert (_compose().block, _compose("experiment=quick").block) == (16, 8)
+    assert _compose("experiment=quick", "block=5").block == 5
+
+
 def test_the_config_comes_back_from_its_plain_values() -> None:
     import msgspec
 
