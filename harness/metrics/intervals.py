@@ -2,7 +2,7 @@
 
 All are the binomial mid-P interval (Lancaster 1961; Berry, Armitage 1995): exact, with half of the observed outcome's
 probability in each tail. Near 0 and 1 it keeps its coverage, where Wilson's falls to 84%, and it is not as wide as
-Clopper and Pearson's. `docs/decisions/0007-intervals.md` has the figures.
+Clopper and Pearson's. `docs/decisions/0008-intervals.md` has the figures.
 
 A share of independent examples uses it as it is. Anything else uses it with the number of independent examples that
 would vary as much (its effective n), so an interval never leaves the bounds and never closes to a point because all
