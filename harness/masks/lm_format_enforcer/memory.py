@@ -4,7 +4,7 @@ import weakref
 from collections import OrderedDict
 from typing import Protocol
 
-LIMIT_BYTES = 512 * 2**20
+LIMIT_BYTES = 256 * 2**20
 
 
 class Holder(Protocol):

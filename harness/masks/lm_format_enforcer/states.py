@@ -17,7 +17,7 @@ from harness.masks.lm_format_enforcer.places import ALIKE, APART, alike, between
 from harness.masks.lm_format_enforcer.spelling import enumerated
 from harness.masks.lm_format_enforcer.tree import SPACES
 
-STATE_BYTES = 4_000
+STATE_BYTES = 1_500
 """What a state costs without its masks: its parser, its steps, its place in the tables (measured; see the decision)."""
 
 
