@@ -10,7 +10,6 @@ of both. Turns alternate, medians are shown, and ratios are to the faster bare l
 
 import argparse
 import asyncio
-import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -69,7 +68,7 @@ def _row(shape: Shape, deployment: EmbeddedDeployment, parts: Loaded, turns: int
     rates: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(turns + 1):
         for name, way in ways.items():
-            rate = way(_prompts(shape, turn, parts.vocabulary.stop_ids))
+            rate = way(_prompts(shape, turn, parts))
             if turn:  # the first turn is a warm-up
                 rates[name].append(rate)
     growing, static, free, masked = (statistics.median(rates[name]) for name in ways)
@@ -105,7 +104,7 @@ def harness(deployment: EmbeddedDeployment, prompts: Prompts, tokens: int, maske
 
     answers = [answer for answer in asyncio.run(together()) if isinstance(answer, Completion)]
     if [answer.finish for answer in answers] != ["length"] * len(prompts):
-        raise SystemExit("a request failed or ended early; choose other prompts (--prompt)")
+        raise SystemExit("a request failed or ended early; try another model or --prompt")
     instants = [[answer.timing.sent_s + at for at in answer.timing.token_s] for answer in answers]
     begin, end = max(each[0] for each in instants), min(each[-1] for each in instants)
     return sum(begin < at <= end for each in instants for at in each) / (end - begin)
@@ -119,10 +118,11 @@ def _static(model: Model, length: int) -> Any:
     return StaticCache(config=model.network.config, max_cache_len=length)
 
 
-def _prompts(shape: Shape, turn: int, stops: Sequence[int]) -> Prompts:
-    """Prompts that share no beginning, anew each turn, so that nothing is reused."""
-    drawn = random.Random(repr((shape.batch, turn)))
-    return [tuple(drawn.randrange(1000, 40_000) for _ in range(shape.prompt)) for _ in range(shape.batch)]
+def _prompts(shape: Shape, turn: int, parts: Loaded) -> Prompts:
+    """Counting from different numbers, anew each turn, so that nothing is reused and no answer ends by itself."""
+    starts = [1000 * (turn + 1) + 17 * row for row in range(shape.batch)]
+    texts = [", ".join(str(start + i) for i in range(shape.prompt)) for start in starts]
+    return [parts.prompter.encode(text)[: shape.prompt] for text in texts]
 
 
 def _arguments() -> argparse.Namespace:
