@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.constraint import Constraint
 from harness.errors import Unsupported
-from harness.mask import Automaton, Compiler, MaskEngine, Matcher, words
+from harness.mask import Automaton, Compiler, Mask, MaskEngine, Matcher, words
 from harness.processors.masker import Masked, Steering
 from harness.request import Failure, Request
 from harness.vocabulary import Vocabulary
@@ -42,7 +42,7 @@ class _Sequence:
     first_use: bool
     matcher: Matcher | None = None
     advance_s: float = 0.0
-    refused: str = ""
+    refused: Failure | None = None
 
 
 class NativeMasker:
@@ -92,16 +92,24 @@ class NativeMasker:
         """Nothing is made ahead."""
 
     def collect(self, request_ids: Sequence[str], logits: "torch.Tensor") -> Mapping[str, Steering]:
+        before = time.perf_counter()
         masks = np.zeros((len(request_ids), words(self._width)), dtype=np.int32)
-        return {name: self._fill(name, mask) for name, mask in zip(request_ids, masks, strict=True)}
+        answers: dict[str, Steering] = {}
+        for name, mask in zip(request_ids, masks, strict=True):
+            answers[name] = self._fill(name, mask, before)
+            before = time.perf_counter()
+        return answers
 
     def token(self, request_id: str, token: int) -> None:
         sequence = self._sequences[request_id]
         begin = time.perf_counter()
         try:
             _matcher(sequence).advance(token)
-        except (ValueError, Unsupported) as error:  # the mask allowed it: the engine contradicts itself
-            sequence.refused = str(error)
+        except ValueError as error:  # the mask allowed it: the engine contradicts itself
+            message = f"{self._name} allowed a token and then refused it: {error}"
+            sequence.refused = Failure(request_id, "deployment", message)
+        except Unsupported as error:  # the text has led the library to one of its limits
+            sequence.refused = Failure(request_id, "unsupported", f"{self._name}: {error.reason}")
         sequence.advance_s = time.perf_counter() - begin
 
     def close(self, request_id: str) -> None:
@@ -115,17 +123,16 @@ class NativeMasker:
         automaton = self._compiler.compile(constraint)
         return _Compiled(automaton, time.perf_counter() - begin)
 
-    def _fill(self, request_id: str, mask: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> Steering:
+    def _fill(self, request_id: str, mask: Mask, before: float) -> Steering:
+        """`before` is when the loop turned to this row; what it did for it since then is mask time."""
         sequence = self._sequences[request_id]
-        if sequence.refused:
-            message = f"{self._name} allowed a token and then refused it: {sequence.refused}"
-            return Failure(request_id, "deployment", message)
-        begin = time.perf_counter()
+        if sequence.refused is not None:
+            return sequence.refused
         try:
             _matcher(sequence).fill(mask)
-        except Unsupported as error:  # the text has led the library to one of its limits
+        except Unsupported as error:
             return Failure(request_id, "unsupported", f"{self._name}: {error.reason}")
-        return Masked(mask, time.perf_counter() - begin + sequence.advance_s)
+        return Masked(mask, time.perf_counter() - before + sequence.advance_s)
 
 
 def _matcher(sequence: _Sequence) -> Matcher:
