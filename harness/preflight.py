@@ -54,9 +54,13 @@ class Question(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Canaries(Protocol):
-    """A deployment with canaries of its own, which come before those that all are asked."""
+    """A deployment with canaries of its own."""
 
-    def canaries(self, question: Question) -> AsyncIterator[Verdict]: ...
+    def settings(self, question: Question) -> AsyncIterator[Verdict]:
+        """Those that come first: where one refuses, nothing else is asked."""
+
+    def behaviour(self, question: Question) -> AsyncIterator[Verdict]:
+        """Those that come after each arm has answered, so that they pay for none of its start-up."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -80,19 +84,21 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 async def preflight(deployment: Deployment, question: Question) -> Outcome:
-    """Ask every canary, those of the deployment first; none of the others where one of those refuses."""
-    verdicts: list[Verdict] = []
-    if isinstance(deployment, Canaries):
-        verdicts = [verdict async for verdict in deployment.canaries(question)]
+    """Ask every canary, the deployment's settings first; none of the others where one of those refuses."""
+    own = deployment if isinstance(deployment, Canaries) else None
+    verdicts = [verdict async for verdict in own.settings(question)] if own else []
     startup_s: dict[str, float] = {}
-    if all(verdict.verdict != "refused" for verdict in verdicts):
-        verdicts += [_begin_token(question), _widths(deployment, question)]
-        for method in question.methods:
-            began = time.perf_counter()
-            if (verdict := await _arm(deployment, question, method)) is not None:
-                verdicts.append(verdict)
-                startup_s[arm_name(method)] = time.perf_counter() - began
-        verdicts += [await _noise(deployment, question), await _batching(deployment, question)]
+    if any(verdict.verdict == "refused" for verdict in verdicts):
+        return Outcome(tuple(verdicts), startup_s)
+    verdicts += [_begin_token(question), _widths(deployment, question)]
+    for method in question.methods:
+        began = time.perf_counter()
+        if (verdict := await _arm(deployment, question, method)) is not None:
+            verdicts.append(verdict)
+            startup_s[arm_name(method)] = time.perf_counter() - began
+    if own:
+        verdicts += [verdict async for verdict in own.behaviour(question)]
+    verdicts += [await _noise(deployment, question), await _batching(deployment, question)]
     return Outcome(tuple(verdicts), startup_s)
 
 

@@ -76,7 +76,11 @@ class Refusing:
     def __init__(self, live: Running) -> None:
         self.info = live.deployment.info
 
-    async def canaries(self, question: Question) -> AsyncIterator[Verdict]:
+    async def settings(self, question: Question) -> AsyncIterator[Verdict]:
+        yield REFUSED
+
+    async def behaviour(self, question: Question) -> AsyncIterator[Verdict]:
+        raise AssertionError("nothing else is asked")
         yield REFUSED
 
 

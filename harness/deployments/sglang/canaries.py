@@ -24,22 +24,23 @@ DELAYED = "start it with SGLANG_ENABLE_DELAY_SAMPLE=1 or --disable-overlap-sched
 TEXTS = ("Hello, world!", "naïve 🙂 déjà", "  two  spaces\n", '{"a": [1, 2.5, null]}', "x == y && z")
 
 
-async def canaries(deployment: "SGLangDeployment", question: Question) -> AsyncIterator[Verdict]:
-    """Settings first; what needs requests only where they allow it."""
-    settings = [*_settings(deployment.parts.server, question)]
-    for verdict in settings:
+async def settings(deployment: "SGLangDeployment", question: Question) -> AsyncIterator[Verdict]:
+    """What the server says of itself, whether it reads text alike, and which engines it has."""
+    said = _settings(deployment.parts.server, question)
+    for verdict in said:
         yield verdict
     yield await _tokenizer(deployment)
-    if any(verdict.verdict == "refused" for verdict in settings):
-        return
+    if _runs_code(question.methods) and all(verdict.verdict != "refused" for verdict in said):
+        async for verdict in _engines(deployment, question):
+            yield verdict
+
+
+async def behaviour(deployment: "SGLangDeployment", question: Question) -> AsyncIterator[Verdict]:
+    """What the server does: log-probabilities, histories, faults."""
     yield await _temperature(deployment, question)
     if (method := _first_processor(question.methods)) is not None:
-        engines = [verdict async for verdict in _engines(deployment, question)]
-        for verdict in engines:
+        for verdict in await _processors(deployment, question, method):
             yield verdict
-        if all(verdict.verdict == "ok" for verdict in engines):
-            for verdict in await _processors(deployment, question, method):
-                yield verdict
 
 
 def _settings(server: Mapping[str, Any], question: Question) -> list[Verdict]:

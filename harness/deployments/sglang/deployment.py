@@ -12,7 +12,7 @@ from harness.deployment import DeploymentInfo
 from harness.deployments.inside.telemetry import cost, told
 from harness.deployments.refusal import check_scoring, refusal
 from harness.deployments.sglang.backend import SGLangBackend
-from harness.deployments.sglang.canaries import canaries
+from harness.deployments.sglang.canaries import behaviour, settings
 from harness.deployments.sglang.courier import Courier, NotThere
 from harness.deployments.sglang.failing import failure_of
 from harness.deployments.sglang.faults import BackendError, RejectedError, UnavailableError
@@ -113,9 +113,13 @@ class SGLangDeployment:
         scored = await self._scored(prompt_ids, seen.token_ids, top=1)
         return msgspec.structs.replace(completion, trace=completed(seen, completion.trace, scored))
 
-    def canaries(self, question: Question) -> AsyncIterator[Verdict]:
-        """Whether this server can be measured soundly with these arms."""
-        return canaries(self, question)
+    def settings(self, question: Question) -> AsyncIterator[Verdict]:
+        """Whether this server is set up so that it can be measured with these arms."""
+        return settings(self, question)
+
+    def behaviour(self, question: Question) -> AsyncIterator[Verdict]:
+        """Whether it does what it must."""
+        return behaviour(self, question)
 
     def _asked(self, request: Request) -> Asked:
         """Raises `Unsupported`."""
