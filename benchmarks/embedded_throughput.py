@@ -34,6 +34,11 @@ ANYTHING = Regex(r"[^\x00]*\x00")
 """A constraint that never completes here and allows nearly everything: masks are made and applied at every step."""
 
 
+LEAD = 16
+"""Tokens said before the clock runs: the harness's loop computes prompts in chunks, so its sequences start one after
+another. The bare loop says as many first, so that both are timed at the same lengths."""
+
+
 class Shape(msgspec.Struct, frozen=True):
     """How many sequences, tokens in each prompt, tokens decoded."""
 
@@ -81,22 +86,23 @@ def _row(shape: Shape, deployment: EmbeddedDeployment, parts: Loaded, turns: int
 def bare(model: Model, prompts: Prompts, tokens: int, new_cache: Callable[[Model, int], Any]) -> float:
     """Tokens a second of a plain decoding loop."""
     ids = torch.tensor(prompts, device=model.device)
-    cache = new_cache(model, ids.shape[1] + tokens)
+    cache = new_cache(model, ids.shape[1] + LEAD + tokens)
     network, said = model.network, ids
     durations = []
-    for _ in range(tokens):
+    for _ in range(LEAD + tokens):
         begin = time.perf_counter()
         logits = network(input_ids=said, use_cache=True, logits_to_keep=1, **{model.cache_name: cache}).logits
         said = torch.tensor(logits[:, -1].argmax(-1).tolist(), device=model.device)[:, None]
         durations.append(time.perf_counter() - begin)
-    return len(prompts) * (tokens - 1) / sum(durations[1:])
+    return len(prompts) * tokens / sum(durations[LEAD:])
 
 
 def harness(deployment: EmbeddedDeployment, prompts: Prompts, tokens: int, masked: bool) -> float:
     """Tokens a second while all sequences decode: from the last first token to the first end."""
     constraint = ANYTHING if masked else None
     requests = [
-        Request(f"{i}", f"{i}", prompt, constraint, Native(), Sampling(tokens + 16)) for i, prompt in enumerate(prompts)
+        Request(f"{i}", f"{i}", prompt, constraint, Native(), Sampling(LEAD + tokens))
+        for i, prompt in enumerate(prompts)
     ]
 
     async def together() -> list[Any]:
