@@ -3,8 +3,8 @@
     python benchmarks/sglang_serving.py [prompts] [rounds] [concurrency]
 
 `python -m sglang.benchmark.serving` and the harness's `none` arm take turns on one server (on the CPU, in the
-environment of `make sglang-cpu`), with the same prompts, concurrency, sampling and log-probabilities, each time on an
-empty cache. Medians over rounds are shown; the two should be within 5 percent.
+environment of `make sglang-cpu`), with the same prompts (put through the chat template here), concurrency, sampling and
+log-probabilities, each time on an empty cache. Medians over rounds are shown; the two should be within 5 percent.
 """
 
 import asyncio
@@ -48,8 +48,9 @@ class Speed(msgspec.Struct, frozen=True):
 
 
 def texts(count: int) -> list[str]:
-    """Prompts of different lengths and beginnings, so that no prefix is shared."""
-    return [f"{n * 7919} reasons to visit a town by the sea: " + "tell me more. " * (n % 9) for n in range(count)]
+    """Prompts of one length, as the order, which SGLang's benchmark shuffles, decides who waits for whose prefill; and
+    of different beginnings, so that no prefix is shared."""
+    return [f"{100003 + n * 7919} reasons to visit a town by the sea: " + "tell me more. " * 5 for n in range(count)]
 
 
 async def ours(deployment: Deployment, prompts: Sequence[tuple[int, ...]], concurrency: int, turn: int) -> Speed:
@@ -82,7 +83,7 @@ def theirs(url: str, model: str, data: Path, count: int, concurrency: int) -> Sp
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as out:
         command = [
             *(SERVER.interpreter, "-m", "sglang.benchmark.serving", "--backend", "sglang", "--base-url", url),
-            *("--model", model, "--dataset-name", "custom", "--dataset-path", str(data), "--apply-chat-template"),
+            *("--model", model, "--dataset-name", "custom", "--dataset-path", str(data)),
             *("--sharegpt-output-len", str(OUTPUT), "--num-prompts", str(count), "--disable-ignore-eos"),
             *("--max-concurrency", str(concurrency), "--return-logprob", "--warmup-requests", "0"),
             *("--disable-tqdm", "--output-file", out.name),
@@ -99,12 +100,12 @@ async def measure(count: int, rounds: int, concurrency: int) -> None:
         assert isinstance(deployment, SGLangDeployment)
         model = deployment.info.tokenizer
         prompter = Prompter.load(model)
-        written = texts(count)
-        prompts = [prompter.prompt(text).ids for text in written]
+        made = [prompter.prompt(text) for text in texts(count)]
+        prompts = [prompt.ids for prompt in made]
         url = str(deployment.info.details["url"]).removesuffix("/v1")
         with tempfile.TemporaryDirectory() as folder:
             data = Path(folder) / "prompts.jsonl"
-            data.write_text("\n".join(json.dumps(_conversation(text)) for text in written))
+            data.write_text("\n".join(json.dumps(_conversation(prompt.text)) for prompt in made))
             await ours(deployment, prompts, concurrency, -1)
             found: dict[str, list[Speed]] = {"harness": [], "sglang": []}
             for turn in range(rounds):
