@@ -51,10 +51,6 @@ class MaskEngine(Protocol):
     @property
     def name(self) -> str: ...
 
-    @property
-    def releases_lock(self) -> bool:
-        """Whether `fill` gives up the interpreter lock, so that a thread can run it beside the model."""
-
     def version(self) -> str:
         """The version of the library that does the work."""
 

@@ -109,9 +109,10 @@ class Completion(msgspec.Struct, frozen=True, tag="completion", tag_field="kind"
 
 
 FailureKind = Literal["processor", "timeout", "unsupported", "too_long", "rejected", "deployment"]
-"""`processor`: the user's code raised, returned another shape or NaN, or exited. `timeout`: it, or the request, took
-too long. `unsupported`: the engine cannot express the constraint. `too_long`: prompt and budget exceed the context.
-`rejected`: the deployment refused the request. `deployment`: the model or server died or could not be reached."""
+"""`processor`: what makes the masks, the user's code or an engine under any method, raised, gave what cannot be used,
+left no token possible, or exited. `timeout`: it, or the request, took too long. `unsupported`: the engine cannot
+express the constraint. `too_long`: prompt and budget exceed the context. `rejected`: the deployment refused the
+request. `deployment`: the model or server died or could not be reached."""
 
 
 class Failure(msgspec.Struct, frozen=True, tag="failure", tag_field="kind"):

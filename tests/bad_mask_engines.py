@@ -12,7 +12,6 @@ class Bad:
     """Takes memory without end, or dies."""
 
     name = "bad"
-    releases_lock = False
 
     def __init__(self, dies: bool) -> None:
         self._dies = dies

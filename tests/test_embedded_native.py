@@ -5,9 +5,11 @@ import time
 import pytest
 import torch
 from decoding_loop import VOCABULARY, WIDTH, Loop, labelled, request
+from user_engines import FAULTY
 
 from harness.constraint import Constraint, Labels, Regex
 from harness.deployments.embedded.native import NativeMasker
+from harness.deployments.embedded.steering import steer
 from harness.errors import Unsupported
 from harness.mask import Automaton, Compiler, Mask, Matcher
 from harness.masks import engine
@@ -23,7 +25,6 @@ class Broken:
     """An engine with a fault: it cannot compile regexes, and refuses the tokens that its masks allow."""
 
     name = "broken"
-    releases_lock = False
 
     def version(self) -> str:
         return "0"
@@ -86,7 +87,7 @@ def test_masks_say_how_long_they_took_and_closing_twice_is_allowed() -> None:
 
 @pytest.mark.parametrize(
     ("constraint", "kind", "message"),
-    [(Regex("a"), "unsupported", "no regexes here"), (Labels(("a",)), None, ""), (None, "deployment", "ZeroDivision")],
+    [(Regex("a"), "unsupported", "no regexes here"), (Labels(("a",)), None, ""), (None, "processor", "ZeroDivision")],
 )
 def test_what_cannot_be_compiled_fails_its_request(
     constraint: Constraint | None, kind: str | None, message: str
@@ -111,5 +112,24 @@ def test_an_engine_that_contradicts_its_own_mask_fails_its_request() -> None:
     masker.token("r", 0)
     answer = masker.collect(["r"], torch.zeros(1, WIDTH))["r"]
     assert isinstance(answer, Failure)
-    assert "allowed a token and then refused it" in answer.message
+    assert (answer.failure, "allowed a token and then refused it" in answer.message) == ("processor", True)
+    masker.stop()
+
+
+def test_a_library_that_raises_while_it_makes_a_mask_fails_its_request() -> None:
+    masker = NativeMasker(FAULTY, VOCABULARY)
+    loop = Loop(masker)
+    said = loop.run(labelled("before", "yes"), labelled("r", "fill raises"), labelled("after", "no evidence"))
+    assert (said["before"], said["after"]) == ("yes", "no evidence")
+    assert (loop.failures["r"].failure, "the table is torn" in loop.failures["r"].message) == ("processor", True)
+    masker.stop()
+
+
+def test_a_mask_that_allows_nothing_fails_its_request_as_it_does_in_a_worker() -> None:
+    masker = NativeMasker(FAULTY, VOCABULARY)
+    Loop(masker).open(labelled("good", "yes"), labelled("r", "fill forbids all"))
+    raw = torch.zeros(2, WIDTH)
+    answers = masker.collect(["good", "r"], raw)
+    wrong = steer(raw, {0: answers["good"], 1: answers["r"]}).wrong
+    assert {place: kind for place, (kind, _) in wrong.items()} == {1: "processor"}
     masker.stop()

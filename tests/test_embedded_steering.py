@@ -76,7 +76,7 @@ def test_bits_past_the_width_allow_nothing() -> None:
     mask = np.array([1 << 3], dtype=np.int32)
     result = one(torch.tensor([1.0, 2.0, 3.0]), Masked(mask, 0.0))
     assert isinstance(result, Failure)
-    assert "no token" in result.message
+    assert (result.failure, "no token" in result.message) == ("processor", True)
 
 
 def test_new_logits_decide_and_their_mass_is_what_they_left_possible() -> None:

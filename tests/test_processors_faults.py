@@ -132,4 +132,5 @@ def test_a_mask_that_allows_nothing_is_a_failure():
     loop = Loop(masker)
     loop.run(labelled("r", "fill forbids all"))
     assert loop.failures["r"].message == "the mask allows no token after 0 tokens"
+    assert loop.failures["r"].failure == "processor"
     masker.stop()

@@ -20,7 +20,6 @@ class Faulty:
     the mask after two tokens, does that."""
 
     name = "faulty"
-    releases_lock = False
 
     def version(self) -> str:
         return "1"

@@ -3,7 +3,7 @@
 It takes all four kinds of constraint. Two of its ways are set here and not left to its defaults. Forcing is off: with a
 tokenizer that it trusts to be canonical it would allow one single token wherever the bytes are forced, although others
 spell the same text. White space in JSON is bounded (`harness.masks.whitespace`). Keywords of JSON Schema that it does
-not know are errors. It releases the interpreter lock while it makes a mask.
+not know are errors.
 """
 
 import json
@@ -28,7 +28,6 @@ class Engine:
     """llguidance as a `harness.mask.MaskEngine`."""
 
     name = "llguidance"
-    releases_lock = True
 
     def version(self) -> str:
         return str(__version__)

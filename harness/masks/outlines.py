@@ -5,7 +5,7 @@ It takes labels, regexes and JSON Schema, which it turns into a regex; it has no
 `$`. Without it the table of 0.2.14 has two holes: of two alternatives of which one begins with the other only the first
 counts (`a|ab`), and a text that is complete cannot go on to one that is not (`[0-9]+(\\.[0-9]+)?` never allows the
 point). What the library passes over in a schema is `Unsupported` (`harness.masks.outlines_limits`). The table can take
-long and much memory to make. It holds the interpreter lock while it writes a mask.
+long and much memory to make.
 """
 
 import json
@@ -32,7 +32,6 @@ class Engine:
     """outlines-core as a `harness.mask.MaskEngine`."""
 
     name = "outlines"
-    releases_lock = False
 
     def version(self) -> str:
         return version("outlines_core")

@@ -25,10 +25,9 @@ KEPT_MASKS = 2048
 
 
 class Engine:
-    """The reference as a `harness.mask.MaskEngine`. It is Python and never gives up the interpreter lock."""
+    """The reference as a `harness.mask.MaskEngine`."""
 
     name = "reference"
-    releases_lock = False
 
     def version(self) -> str:
         return __version__

@@ -4,8 +4,7 @@ It takes all four kinds of constraint. JSON Schema is read by the standard, not 
 properties that the schema does not forbid are allowed. Between JSON tokens stand at most
 `harness.masks.whitespace.MOST` white spaces, or none. What the library passes over in a schema is `Unsupported`
 (`harness.masks.xgrammar_limits`). Classes are written without `[^...]`, in which the library takes halves of
-surrogate pairs too. Masks are made while a grammar is compiled, so compiling is the dear part. It releases the
-interpreter lock.
+surrogate pairs too. Masks are made while a grammar is compiled, so compiling is the dear part.
 """
 
 import json
@@ -31,7 +30,6 @@ class Engine:
     """xgrammar as a `harness.mask.MaskEngine`."""
 
     name = "xgrammar"
-    releases_lock = True
 
     def version(self) -> str:
         return version("xgrammar")

@@ -162,6 +162,16 @@ def test_a_users_fault_is_one_failed_request_and_the_server_lives(
     assert after.text in ("no", "no evidence", "no evidence found", "yes")
 
 
+@pytest.mark.parametrize("method", [Processor, AsyncProcessor])
+def test_a_mask_that_allows_nothing_fails_its_request_as_it_does_elsewhere(
+    live: Running, method: type[Processor | AsyncProcessor]
+) -> None:
+    asked = steered("r", live.ids(QUESTIONS[0]), Labels(("fill forbids all",)), method(engine="user_engines:FAULTY"))
+    (bad,) = live.ask(asked)
+    assert isinstance(bad, Failure)
+    assert (bad.failure, "the mask allows no token" in bad.message) == ("processor", True)
+
+
 def test_a_module_that_is_not_there_is_an_error_of_the_set_up(live: Running) -> None:
     with pytest.raises(ConfigError, match="no module 'no_such_module'"):
         live.ask(steered("x", live.ids("A"), FORMS[0], Processor(call="no_such_module:factory")))

@@ -80,9 +80,9 @@ class NativeMasker:
                 sequence.matcher = sequence.matcher or sequence.compiled.result().automaton.matcher()
                 return True
             case Unsupported() as error:
-                return Failure(request_id, "unsupported", f"{self._name}: {error.reason}")
+                return self._limit(request_id, error)
             case error:  # a fault of the engine's library is this request's alone
-                return Failure(request_id, "deployment", f"{self._name} could not compile the constraint: {error!r}")
+                return self._fault(request_id, f"could not compile the constraint: {error!r}")
 
     def compile_s(self, request_id: str) -> float:
         sequence = self._sequences[request_id]
@@ -106,10 +106,11 @@ class NativeMasker:
         try:
             _matcher(sequence).advance(token)
         except ValueError as error:  # the mask allowed it: the engine contradicts itself
-            message = f"{self._name} allowed a token and then refused it: {error}"
-            sequence.refused = Failure(request_id, "deployment", message)
+            sequence.refused = self._fault(request_id, f"allowed a token and then refused it: {error}")
         except Unsupported as error:  # the text has led the library to one of its limits
-            sequence.refused = Failure(request_id, "unsupported", f"{self._name}: {error.reason}")
+            sequence.refused = self._limit(request_id, error)
+        except Exception as error:
+            sequence.refused = self._fault(request_id, f"could not take a token: {error!r}")
         sequence.advance_s = time.perf_counter() - begin
 
     def close(self, request_id: str) -> None:
@@ -131,8 +132,17 @@ class NativeMasker:
         try:
             _matcher(sequence).fill(mask)
         except Unsupported as error:
-            return Failure(request_id, "unsupported", f"{self._name}: {error.reason}")
+            return self._limit(request_id, error)
+        except Exception as error:
+            return self._fault(request_id, f"could not make a mask: {error!r}")
         return Masked(mask, time.perf_counter() - before + sequence.advance_s)
+
+    def _limit(self, request_id: str, error: Unsupported) -> Failure:
+        return Failure(request_id, "unsupported", f"{self._name}: {error.reason}")
+
+    def _fault(self, request_id: str, what: str) -> Failure:
+        """The same kind as in a worker, where libraries do what they like too: one request's failure."""
+        return Failure(request_id, "processor", f"{self._name} {what}")
 
 
 def _matcher(sequence: _Sequence) -> Matcher:

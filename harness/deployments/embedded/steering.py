@@ -14,6 +14,9 @@ IMPOSSIBLE = -1e30
 """A processor forbids a token by minus infinity or by its type's lowest number; whatever is below this is forbidden."""
 
 
+NO_TOKEN = "the mask allows no token at all, not even the end"
+
+
 class Steered(NamedTuple):
     """Logits with the masks on them, shape `(n, width)`; how many tokens each row may say (None: no mask); and what is
     wrong with a row."""
@@ -34,7 +37,7 @@ def steer(raw: torch.Tensor, answers: Mapping[int, Steering]) -> Steered:
     for index, answer in masked.items():
         allowed[index] = _count(answer, width)
         if not allowed[index]:
-            wrong[index] = ("deployment", "the mask allows no token at all, not even the end")
+            wrong[index] = ("processor", NO_TOKEN)
     rewritten = {index: answer.logits for index, answer in answers.items() if isinstance(answer, Rewritten)}
     logits = logits.clone() if rewritten and not masked else logits
     for index, given in rewritten.items():

@@ -26,7 +26,6 @@ class Engine:
 
     name: str
     parse: Parse
-    releases_lock: bool = False
 
     def version(self) -> str:
         return version("lm-format-enforcer")
