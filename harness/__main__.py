@@ -15,7 +15,8 @@ examples:
   python -m harness run -m task=intents,extraction load.concurrency=1,8
   python -m harness run folder=results/runs/OLD ...      go on with a run that was stopped
   python -m harness report results/runs/OLD              make its reports again
-  python -m harness compare results/runs/A results/runs/B
+  python -m harness report results/runs/OLD goodput.ttft_ms=200 goodput.tpot_ms=50
+  python -m harness compare results/runs/A results/runs/B       into results/compare/, or folder=...
   python -m harness masks 'engine=[llguidance,xgrammar]' data=maskbench/data
   python -m harness capacity masks=results/masks/RUN 'forward={1: 8.5, 32: 11.0}'
 """

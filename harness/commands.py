@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,11 @@ from harness.errors import ConfigError
 
 if TYPE_CHECKING:
     from harness.config import Config
+    from harness.metrics.targets import Targets
 
+FOLDER, GOODPUT = "folder=", "goodput."
+COMPARISONS = Path("results/compare")
+"""Where comparisons go that are given no folder."""
 FAILED = 3
 """Exit status of a run in which requests failed (`allow_failures=true` makes it 0)."""
 
@@ -53,21 +58,28 @@ def finish_sweep(folder: Path, allow_failures: bool) -> int:
 
 
 def report(arguments: Sequence[str]) -> int:
-    """`report RUN [RUN...]`: make the reports of runs again from their records."""
+    """`report RUN [RUN...] [goodput.ttft_ms=200 ...]`: make the reports of runs again from their records."""
     from harness.report.write import terminal_table, write_reports
 
-    for folder in _folders(arguments, 1):
-        paths = write_reports(folder)
+    names, targets = _targets(arguments)
+    for folder in _folders(names, 1):
+        paths = write_reports(folder, targets)
         print(terminal_table(paths.summary))
         print(f"report: {paths.html}")
     return 0
 
 
 def compare(arguments: Sequence[str]) -> int:
-    """`compare RUN RUN [RUN...]`: pair runs by example."""
+    """`compare RUN RUN [RUN...] [folder=...] [goodput.ttft_ms=200 ...]`: pair runs by example."""
     from harness.report.compare import write_comparison
+    from harness.report.write import terminal_table
 
-    print(f"report: {write_comparison(_folders(arguments, 2), Path.cwd())}")
+    names, targets = _targets(arguments)
+    named = [name for name in names if name.startswith(FOLDER)]
+    out = Path(named[-1].removeprefix(FOLDER)) if named else COMPARISONS / f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
+    made = write_comparison(_folders([name for name in names if name not in named], 2), out.resolve(), targets)
+    print(terminal_table(made.summary))
+    print(f"report: {made.html}")
     return 0
 
 
@@ -117,6 +129,16 @@ def capacity(arguments: Sequence[str]) -> int:
     for name, masks in mask_times(Path(config.masks)).items():
         print(table(predict(name, masks, forward, config.costs, config.batches, config.seed)), end="\n\n")
     return 0
+
+
+def _targets(arguments: Sequence[str]) -> tuple[list[str], "Targets | None"]:
+    """The arguments that are no targets of goodput, and the targets that the others name; None where there are none."""
+    overrides = [argument for argument in arguments if argument.startswith(GOODPUT)]
+    if not overrides:
+        return list(arguments), None
+    from harness.config import targets
+
+    return [argument for argument in arguments if argument not in overrides], targets(overrides)
 
 
 def _folders(arguments: Sequence[str], least: int) -> list[Path]:

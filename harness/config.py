@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import hydra
 import msgspec
@@ -25,6 +25,7 @@ from harness.errors import ConfigError, HarnessError
 from harness.experiment import Plan
 from harness.load import Load
 from harness.method import Method, arm_name
+from harness.metrics.targets import NO_TARGETS, Targets
 from harness.task import TaskConfig, resolve
 
 CONFIGS = PROJECT / "configs"
@@ -33,6 +34,7 @@ REFUSED = 2
 REFUSAL = "refused.txt"
 """In the folder of a refused run: why."""
 
+T = TypeVar("T")
 DeploymentConfig = Embedded | SGLang | SGLangLaunch
 
 
@@ -48,6 +50,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     block: int = 16
     warmup: int = 2
     allow_failures: bool = False
+    goodput: Targets = NO_TARGETS
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -57,13 +60,28 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def decode(plain: Any) -> Config:
     """The config of plain values. Raises `ConfigError` naming the path of what is wrong."""
+    config = _converted(plain, Config)
+    _check(config)
+    return config
+
+
+class _Reporting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What may be said anew where reports are made again."""
+
+    goodput: Targets
+
+
+def targets(overrides: Sequence[str]) -> Targets:
+    """The targets of overrides like `goodput.ttft_ms=200`. Raises `ConfigError`."""
+    return _converted(plain(OmegaConf.from_dotlist(list(overrides))), _Reporting).goodput
+
+
+def _converted(plain: Any, wanted: type[T]) -> T:
     try:
-        config = msgspec.convert(plain, Config, strict=True)
+        return msgspec.convert(plain, wanted, strict=True)
     except msgspec.ValidationError as error:
         found, path = _where(str(error))
         raise ConfigError(f"{path}: {found}", "see configs/", "mend this key") from None
-    _check(config)
-    return config
 
 
 def plan_of(config: Config) -> Plan:

@@ -55,7 +55,8 @@ def run(plan: Plan) -> Path:
 
 
 async def _run(plan: Plan) -> Path:
-    plan.folder.mkdir(parents=True, exist_ok=True)
+    with writing("the run folder", fix="name another folder with folder="):
+        plan.folder.mkdir(parents=True, exist_ok=True)
     async with plan.deployment.start() as deployment:
         asker = _asker(plan, deployment)
         asked = questions(plan.task, asker.prompter, deployment.info.context)
@@ -72,7 +73,8 @@ async def _run(plan: Plan) -> Path:
             await _warm_up(plan, asker, folder, todo, asked)
             await _ask_all(plan, asker, folder, todo, by_id)
         if gpus:
-            manifests.note_machine(folder.path / MANIFEST, {"gpus": gpus})
+            with writing("the manifest"):
+                manifests.note_machine(folder.path / MANIFEST, {"gpus": gpus})
     return plan.folder
 
 

@@ -11,7 +11,7 @@ from harness import manifest as manifests
 from harness.errors import HarnessError
 from harness.exchange import Question
 from harness.manifest import Manifest
-from harness.record import Example, Journal, Record, read_slim
+from harness.record import Example, Journal, read_slim
 
 RECORDS, WARM_UP, EXAMPLES, MANIFEST = "records.jsonl", "warmup.jsonl", "examples.jsonl", "manifest.json"
 
@@ -28,7 +28,9 @@ class RunFolder(msgspec.Struct, frozen=True):
         return frozenset((r.arm, r.example) for r in read_slim(records)) if records.exists() else frozenset()
 
     def journal(self, name: str) -> Journal:
-        return Journal(self.path / name)
+        """Where lines of that file are appended."""
+        with writing(name):
+            return Journal(self.path / name)
 
 
 def open_folder(path: Path, manifest: Manifest, asked: Sequence[Question]) -> RunFolder:
@@ -44,20 +46,24 @@ def open_folder(path: Path, manifest: Manifest, asked: Sequence[Question]) -> Ru
     return RunFolder(path, len(earlier))
 
 
+GO_ON = "make room and repeat the command with folder= set to this run's folder: it goes on where it stopped"
+
+
 @contextmanager
-def writing(what: str) -> Iterator[None]:
-    """What goes wrong with a file of a run (a full disk, say) in words that tell how to go on."""
+def writing(what: str, fix: str = GO_ON) -> Iterator[None]:
+    """What goes wrong with writing a file (a full disk, say) in words that tell how to go on."""
     try:
         yield
     except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
         raise HarnessError(
-            f"{what} could not be written: {error.strerror}; every record before that is whole",
-            "a folder with room to write in",
-            "make room and repeat the command with folder= set to this run's folder: it goes on where it stopped",
+            f"{what} could not be written: {error.strerror or error}{where}; every record before that is whole",
+            "a folder that may be written, with room in it",
+            fix,
         ) from error
 
 
-def keep(journal: Journal, record: Record) -> None:
+def keep(journal: Journal, record: msgspec.Struct) -> None:
     """Append a record. Raises `HarnessError` where it cannot be written; nothing of it is left behind then."""
     with writing("a record"):
         journal.write(record)

@@ -47,9 +47,9 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def identity(config: dict[str, Any], deployment: DeploymentInfo, data_digest: str) -> str:
-    """SHA-256 (16 hex digits) of everything that decides what an answer is. The folder, and how fast or in what order
-    things are asked, do not."""
-    free = {"folder", "allow_failures", "block", "progress", "name", "where_defaults"}
+    """SHA-256 (16 hex digits) of everything that decides what an answer is. The folder, how fast or in what order
+    things are asked, and within which targets an answer is in time, do not."""
+    free = {"folder", "allow_failures", "block", "progress", "name", "where_defaults", "goodput"}
     decisive = {key: value for key, value in config.items() if key not in free}
     content = msgspec.json.encode([decisive, deployment.fingerprint, deployment.name, data_digest], order="sorted")
     return hashlib.sha256(content).hexdigest()[:16]

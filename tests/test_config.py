@@ -3,13 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hydra import compose, initialize_config_dir
 
-from harness.config import CONFIGS, Config, decode, plain
+from harness import manifest
+from harness.config import CONFIGS, Config, decode, plain, targets
 from harness.constraint import Labels
+from harness.deployment import DeploymentInfo
 from harness.errors import ConfigError, HarnessError
 from harness.method import AsyncProcessor, Native, Processor, Unconstrained
+from harness.metrics.targets import Targets
 from harness.task import LabelsSpec, resolve
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -116,9 +120,30 @@ def test_an_experiment_overrides_the_defaults_of_the_run_itself() -> None:
     assert _compose("experiment=quick", "block=5").block == 5
 
 
-def test_the_config_comes_back_from_its_plain_values() -> None:
-    import msgspec
+def test_goodput_targets_are_milliseconds_above_0() -> None:
+    assert _compose("goodput.ttft_ms=200").goodput == Targets(ttft_ms=200.0)
+    with pytest.raises(ConfigError, match=r"goodput\.ttft_ms"):
+        _compose("goodput.ttft_ms=0")
 
+
+def test_targets_for_a_report_that_is_made_again_are_read_as_strictly() -> None:
+    assert targets(["goodput.ttft_ms=200", "goodput.tpot_ms=null"]) == Targets(ttft_ms=200.0)
+    with pytest.raises(ConfigError, match=r"goodput.*itl_ms"):
+        targets(["goodput.itl_ms=3"])
+    with pytest.raises(ConfigError, match=r"goodput\.tpot_ms"):
+        targets(["goodput.tpot_ms=fast"])
+
+
+def test_other_targets_do_not_make_another_run() -> None:
+    def identity(*overrides: str) -> str:
+        info = DeploymentInfo("embedded", "m", "m", "f", 9, 9, (2,), "bfloat16", "cpu", {})
+        return manifest.identity(msgspec.to_builtins(_compose(*overrides)), info, "d")
+
+    assert identity("goodput.ttft_ms=200") == identity()
+    assert identity("seed=1") != identity()
+
+
+def test_the_config_comes_back_from_its_plain_values() -> None:
     config = _compose()
     again: Any = msgspec.to_builtins(config)
     assert decode(again) == config

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from metrics_records import arm, slims
 
-from harness.metrics.blocks import Targets, interrupted, whole_blocks
+from harness.metrics.blocks import interrupted, whole_blocks
 from harness.metrics.cold import cold_and_warm
 from harness.metrics.columns import Arm
 from harness.metrics.latency import distribution, edges, quantile
 from harness.metrics.paired_blocks import block_speeds, group_medians, log_rates
-from harness.metrics.speed import first_uses, latencies, split, step_costs, throughput
+from harness.metrics.speed import first_uses, goodput, latencies, split, step_costs, throughput
+from harness.metrics.targets import Targets
 from harness.request import Cost
 
 ANY = Targets()
@@ -77,16 +78,35 @@ def test_goodput_counts_answers_in_time_and_correct_goodput_those_valid_and_righ
         slims(5, sent_s=0.0, e2e_s=[1.0, 2.0, 3.0, 1.0, 4.0], outcome=["valid", "invalid", "valid", "valid", "valid"],
               right=[True, True, True, False, True])
     )  # fmt: skip
-    (block,) = whole_blocks(rows, Targets(e2e_s=2.5))
+    targets = Targets(e2e_ms=2500)
+    (block,) = whole_blocks(rows, targets)
     assert (block.good, block.correct) == (3, 1)
-    found = throughput((block,))
+    found = goodput(rows, (block,), targets)
     assert (found["goodput_per_s"].value, found["correct_goodput_per_s"].value) == (0.75, 0.25)
 
 
 def test_an_answer_of_one_token_breaks_no_target_on_the_time_per_token() -> None:
     rows = arm(slims(2, tpot_s=[None, 0.5], ttft_s=[0.1, 0.1], sent_s=0.0))
-    (block,) = whole_blocks(rows, Targets(ttft_s=0.2, tpot_s=0.3))
+    (block,) = whole_blocks(rows, Targets(ttft_ms=200, tpot_ms=300))
     assert block.good == 1
+
+
+def test_an_answer_is_in_time_only_within_every_target() -> None:
+    rows = arm(slims(4, ttft_s=[0.1, 0.3, 0.1, 0.2], tpot_s=[0.1, 0.1, 0.3, 0.2], sent_s=0.0))
+    (block,) = whole_blocks(rows, Targets(ttft_ms=200, tpot_ms=200))
+    assert block.good == 2
+
+
+def test_without_a_target_there_is_no_goodput_but_there_are_right_answers_a_second() -> None:
+    rows = arm(slims(4, sent_s=0.0, e2e_s=2.0, right=[True, False, True, True]))
+    found = goodput(rows, whole_blocks(rows, ANY), ANY)
+    assert "goodput_per_s" not in found
+    assert found["correct_goodput_per_s"].value == 1.5
+
+
+def test_answers_that_cannot_be_judged_are_no_wrong_answers_of_correct_goodput() -> None:
+    rows = arm(slims(4, sent_s=0.0, right=[None, True, True, True]))
+    assert "correct_goodput_per_s" not in goodput(rows, whole_blocks(rows, ANY), ANY)
 
 
 def test_one_block_has_a_rate_but_no_interval() -> None:

@@ -8,7 +8,9 @@ import msgspec
 import pytest
 from report_runs import ARMS, change_records, write_run
 
+from harness.errors import HarnessError
 from harness.metrics.summary import Summary
+from harness.metrics.targets import Targets
 from harness.record import Record
 from harness.report.compare import names, write_comparison
 from harness.report.write import terminal_table, write_combined, write_reports
@@ -106,7 +108,7 @@ def test_points_of_a_sweep_over_one_task_are_told_apart(tmp_path: Path) -> None:
 
 def test_compared_runs_are_paired_and_what_differs_is_said_first(tmp_path: Path) -> None:
     folders = [write_run(tmp_path / name, examples=n, arms=ARMS[:2]) for name, n in (("before", 30), ("after", 40))]
-    page = write_comparison(folders, tmp_path / "out")
+    page = write_comparison(folders, tmp_path / "out").html
     summary = msgspec.json.decode((tmp_path / "out" / "comparison.json").read_bytes(), type=Summary)
     assert [f"{run}:{arm}" for run in ("before", "after") for arm in ARMS[:2]] == list(summary.arms)
     assert "do not have the same examples: 30 shared of 30 and 40" in page.read_text(encoding="utf-8")
@@ -135,6 +137,60 @@ def test_a_page_over_many_records_stays_small_and_says_what_it_leaves_out(tmp_pa
     assert shown <= 120
     assert re.search(rf"{shown} of the [\d,]+ examples on which arms differ", page)
     assert paths.html.stat().st_size < 5_000_000
+
+
+def test_goodput_stands_in_every_report_once_a_target_is_named(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", examples=40, arms=ARMS[:2])
+    paths = write_reports(folder, Targets(ttft_ms=60, tpot_ms=50))
+    said = "TTFT ≤ 60 ms and TPOT ≤ 50 ms"
+    assert said in terminal_table(paths.summary)
+    assert said in paths.markdown.read_text(encoding="utf-8")
+    assert said in paths.html.read_text(encoding="utf-8")
+    for metrics in paths.summary.arms.values():
+        good, correct, all_ = (metrics[f"{name}_per_s"].value for name in ("goodput", "correct_goodput", "requests"))
+        assert 0 < (correct or 0) < (good or 0) < (all_ or 0)
+    assert "goodput" not in write_reports(folder).markdown.read_text(encoding="utf-8")
+
+
+def test_a_run_is_reported_under_the_targets_of_its_config(tmp_path: Path) -> None:
+    folder = _with_goodput(write_run(tmp_path / "run", examples=20, arms=ARMS[:2]), 60)
+    assert write_reports(folder).summary.targets == Targets(ttft_ms=60)
+    assert write_reports(folder, Targets(e2e_ms=900)).summary.targets == Targets(e2e_ms=900)
+
+
+def test_compared_runs_are_held_to_one_set_of_targets_and_it_is_said_where_they_named_others(tmp_path: Path) -> None:
+    plain, strict, lax = (write_run(tmp_path / name, examples=20, arms=ARMS[:1]) for name in ("plain", "strict", "lax"))
+    _with_goodput(strict, 60), _with_goodput(lax, 500)
+    found = write_comparison([plain, strict, lax], tmp_path / "out").summary
+    assert found.targets == Targets(ttft_ms=60)
+    assert any("different goodput targets; here all of them are held to TTFT ≤ 60 ms" in note for note in found.notes)
+    assert not any("differ in config" in note for note in found.notes)
+    assert write_comparison([plain, lax], tmp_path / "out", Targets(tpot_ms=20)).summary.targets == Targets(tpot_ms=20)
+
+
+@pytest.mark.parametrize("name", ["summary.json", "records.parquet", "report.md", "report.html"])
+def test_a_report_that_cannot_be_written_says_what_to_do_and_leaves_no_draft(name: str, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", examples=4, arms=ARMS[:2])
+    (folder / name / "in the way").mkdir(parents=True)
+    with pytest.raises(HarnessError, match=rf"{name} could not be written: .*to mend: make room"):
+        write_reports(folder)
+    assert not [path for path in folder.iterdir() if path.name.endswith(".tmp")]
+
+
+def test_a_comparison_or_a_sweep_into_a_place_that_is_no_folder_says_what_to_do(tmp_path: Path) -> None:
+    folders = [write_run(tmp_path / name, examples=4, arms=ARMS[:2]) for name in "ab"]
+    (tmp_path / "file").write_text("")
+    for write in (write_comparison, write_combined):
+        with pytest.raises(HarnessError, match="the folder file could not be written"):
+            write(folders, tmp_path / "file")
+
+
+def _with_goodput(folder: Path, ttft_ms: float) -> Path:
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["config"]["goodput"] = {"ttft_ms": ttft_ms, "tpot_ms": None, "e2e_ms": None}
+    path.write_text(json.dumps(manifest))
+    return folder
 
 
 def _hostile(record: Record) -> Record:

@@ -12,6 +12,7 @@ from random import Random
 
 import numpy as np
 
+from harness.folder import keep, writing
 from harness.mask_bench.agreement import Drawn, Masks, drawn, pair_rows
 from harness.mask_bench.config import MasksConfig
 from harness.mask_bench.folder import RECORDS, Start, done, open_folder
@@ -67,10 +68,12 @@ def _rows(bench: Bench, instances: Sequence[Instance], session: int) -> None:
     already = done(bench.config.path)
     todo = [instance for instance in instances if instance.id not in already]
     Random(bench.config.seed).shuffle(todo)  # so that what is done at any time is a random sample
-    journal, shown_s = Journal(bench.config.path / RECORDS), time.monotonic()
+    with writing(RECORDS):
+        journal = Journal(bench.config.path / RECORDS)
+    shown_s = time.monotonic()
     try:
         for number, instance in enumerate(todo, 1):
-            journal.write(row(bench, instance, session))
+            keep(journal, row(bench, instance, session))
             if time.monotonic() - shown_s > SHOW_S:
                 shown_s = time.monotonic()
                 print(f"{number}/{len(todo)} schemas", file=sys.stderr, flush=True)

@@ -9,6 +9,7 @@ import msgspec
 
 from harness import manifest as manifests
 from harness.errors import ResumeError
+from harness.folder import writing
 from harness.mask_bench.config import MasksConfig
 from harness.mask_bench.messages import Ready
 from harness.mask_bench.rows import Row
@@ -50,7 +51,8 @@ class BenchManifest(msgspec.Struct, frozen=True):
 def open_folder(folder: Path, start: Start) -> int:
     """Start a benchmark in `folder`, or go on with the one in it; gives the number of this session. Raises
     `ResumeError` where that is another one."""
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing("the folder of the benchmark", fix="name another folder with folder="):
+        folder.mkdir(parents=True, exist_ok=True)
     file, identity = folder / MANIFEST, start.identity()
     before = read_manifest(folder) if file.exists() else None
     if before is not None and before.identity != identity:
@@ -64,9 +66,10 @@ def open_folder(folder: Path, start: Start) -> int:
         identity, start.config, start.vocabulary, start.data, start.ready, manifests.versions(), manifests.machine(),
         manifests.git_state(), (*earlier, manifests.session(time.time())),
     )  # fmt: skip
-    draft = file.with_suffix(".tmp")
-    draft.write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
-    draft.replace(file)
+    with writing(MANIFEST):
+        draft = file.with_suffix(".tmp")
+        draft.write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+        draft.replace(file)
     return len(earlier)
 
 

@@ -13,8 +13,8 @@ from harness.mask_bench.folder import read_manifest, read_rows
 from harness.mask_bench.instances import read
 from harness.mask_bench.numbers import MaskSummary, summarise
 from harness.mask_bench.texts import Grid
+from harness.report.files import write_text
 from harness.report.markdown import text as marked
-from harness.report.write import write_text
 
 TITLE = "Mask engines"
 NARROW = 46

@@ -6,14 +6,7 @@ import numpy as np
 from harness.metrics.columns import Arm
 from harness.metrics.judged import Floats, Ints
 from harness.metrics.quality import right, valid
-
-
-class Targets(msgspec.Struct, frozen=True):
-    """The longest times, in seconds, within which an answer counts for goodput; None is no limit."""
-
-    ttft_s: float | None = None
-    tpot_s: float | None = None
-    e2e_s: float | None = None
+from harness.metrics.targets import Targets
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -69,7 +62,6 @@ def interrupted(arm: Arm, whole: tuple[Block, ...]) -> int:
 def in_time(arm: Arm, targets: Targets) -> Floats:
     """1 for a request within all targets, else 0. A time that does not exist (TPOT of one token) breaks no target."""
     late = np.zeros(arm.n, dtype=np.bool_)
-    for name, limit in (("ttft_s", targets.ttft_s), ("tpot_s", targets.tpot_s), ("e2e_s", targets.e2e_s)):
-        if limit is not None:
-            late |= arm.number[name] > limit
+    for name, limit_s in targets.limits_s.items():
+        late |= arm.number[name] > limit_s
     return (~late & ~np.isnan(arm.number["e2e_s"])).astype(np.float64)

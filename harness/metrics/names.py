@@ -66,8 +66,10 @@ NAMES: dict[str, Name] = {
     },
     "tokens_per_s": Name("tokens/s", "per second", "higher", "Output tokens per second of block time."),
     "requests_per_s": Name("requests/s", "per second", "higher", "Answers per second of block time."),
-    "goodput_per_s": Name("goodput", "per second", "higher", "Answers in time per second of block time."),
-    "correct_goodput_per_s": Name("correct goodput", "per second", "higher", "In time, valid and right, per second."),
+    "goodput_per_s": Name("goodput", "per second", "higher", "Answers within the targets per second of block time."),
+    "correct_goodput_per_s": Name(
+        "correct goodput", "per second", "higher", "In time (where targets are set), valid and right, per second."
+    ),
     "warm_tokens_per_s": Name("tokens/s, warm", "per second", "higher", "Without each constraint's first request."),
     "compile_s": Name("compile time", "seconds", "lower", "Mean of a constraint's first use, before its first mask."),
     "cold": Name("cold requests", "share", "neither", "Requests that were their constraint's first use."),

@@ -12,7 +12,9 @@ from harness.metrics.estimate import Estimate, nothing
 from harness.metrics.intervals import bounded_mean
 from harness.metrics.judged import Floats, Ints
 from harness.metrics.latency import ENOUGH_BLOCKS, LEVELS, quantile
+from harness.metrics.quality import counts
 from harness.metrics.ratios import by_group, complement, ratio
+from harness.metrics.targets import Targets
 
 RecordKind = Literal["ttft_s", "tpot_s", "e2e_s"]
 KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
@@ -39,14 +41,29 @@ class Split(msgspec.Struct, frozen=True):
 
 def throughput(whole: tuple[Block, ...]) -> dict[str, Estimate]:
     """Rates over whole blocks; n counts blocks."""
-    seconds = np.array([block.seconds for block in whole], dtype=np.float64)
-    counted = {
-        "tokens_per_s": [block.tokens for block in whole],
-        "requests_per_s": [block.requests for block in whole],
-        "goodput_per_s": [block.good for block in whole],
-        "correct_goodput_per_s": [block.correct for block in whole],
+    return {
+        "tokens_per_s": _rate(whole, [block.tokens for block in whole]),
+        "requests_per_s": _rate(whole, [block.requests for block in whole]),
     }
-    return {name: ratio(np.array(values, dtype=np.float64), seconds) for name, values in counted.items()}
+
+
+def goodput(arm: Arm, whole: tuple[Block, ...], targets: Targets) -> dict[str, Estimate]:
+    """Rates of answers in time, over whole blocks; n counts blocks.
+
+    Goodput has no value without a target: it would be the rate of all answers under another name. Correct goodput has
+    none where an answer has no gold one: it could not be right.
+    """
+    found: dict[str, Estimate] = {}
+    if targets.limits_s:
+        found["goodput_per_s"] = _rate(whole, [block.good for block in whole])
+    if not counts(arm).unlabelled:
+        found["correct_goodput_per_s"] = _rate(whole, [block.correct for block in whole])
+    return found
+
+
+def _rate(whole: tuple[Block, ...], counted: list[int]) -> Estimate:
+    seconds = np.array([block.seconds for block in whole], dtype=np.float64)
+    return ratio(np.array(counted, dtype=np.float64), seconds)
 
 
 def latencies(arm: Arm) -> dict[str, Estimate]:

@@ -4,7 +4,7 @@ of every record, and one over the traces of a sample."""
 from collections.abc import Iterable, Sequence
 
 from harness.metrics import quality, speed
-from harness.metrics.blocks import Block, Targets, interrupted, whole_blocks
+from harness.metrics.blocks import Block, interrupted, whole_blocks
 from harness.metrics.calibration import calibration
 from harness.metrics.columns import Arm, Columns, from_slims
 from harness.metrics.confidences import CONFIDENCES, Confidence, judged_answers
@@ -20,14 +20,13 @@ from harness.metrics.recalibration import Recalibration, recalibration
 from harness.metrics.reliability import reliability
 from harness.metrics.speed import KINDS
 from harness.metrics.summary import Kind, Summary
+from harness.metrics.targets import NO_TARGETS, Targets
 from harness.metrics.traces import Traces, collect
 from harness.metrics.whole import Line, read_sample
 from harness.record import Slim
 
 SAMPLE = 5_000
 """Examples whose traces are read; of more, about so many, the same in every arm."""
-
-NO_TARGETS = Targets()
 
 Answers = dict[str, dict[Confidence, Judged]]
 
@@ -65,6 +64,7 @@ def summarise(
         seed=seed,
         arms={
             name: _metrics(arm, blocks[name], answers[name], traces.get(name), seed)
+            | speed.goodput(arm, blocks[name], targets)
             for name, arm in columns.arms.items()
         },
         pairs=compare([(sides[one], sides[two]) for one, two in asked if one in sides and two in sides], seed),
@@ -79,6 +79,7 @@ def summarise(
         blocks={name: whole for name, whole in blocks.items() if whole},
         wanted={name: wanted for name, some in traces.items() if (wanted := some.wanted())},
         notes=tuple(_notes(columns, blocks, bool(traces))),
+        targets=targets,
     )
 
 

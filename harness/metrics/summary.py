@@ -14,6 +14,7 @@ from harness.metrics.quality import Counts
 from harness.metrics.recalibration import Recalibration
 from harness.metrics.reliability import Reliability
 from harness.metrics.speed import Split
+from harness.metrics.targets import NO_TARGETS, Targets
 
 Kind = Literal["ttft_s", "tpot_s", "itl_s", "e2e_s"]
 
@@ -26,6 +27,7 @@ class Summary(msgspec.Struct, frozen=True):
     The other maps go from arm to what the report draws; an arm that lacks it (no traces, no times) is not in the map.
     `reliability` and `recalibration` go arm -> confidence; `latency` arm -> kind of time.
     `notes` are sentences a reader must see beside the numbers (rows left out, blocks that span sessions, samples).
+    `targets` are those of goodput.
     """
 
     task: str
@@ -41,3 +43,4 @@ class Summary(msgspec.Struct, frozen=True):
     blocks: dict[str, tuple[Block, ...]]
     wanted: dict[str, Wanted]
     notes: tuple[str, ...]
+    targets: Targets = NO_TARGETS

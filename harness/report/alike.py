@@ -12,6 +12,8 @@ from harness.report import numbers
 from harness.report.setup import read_manifest, without_secrets
 from harness.report.sources import Source
 
+REPORTING = ("folder", "goodput")
+"""Config that decides no answer and no time; targets that differ are said where goodput is."""
 SHOWN = 12
 """Config keys that are written out at most."""
 
@@ -70,7 +72,9 @@ def _changed(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """`load.concurrency: 1, 8` for each key that differs."""
     one, two = dict(_flat(first, "")), dict(_flat(other, ""))
     keys = [key for key in (*one, *(two.keys() - one.keys())) if one.get(key) != two.get(key)]
-    return [f"{key}: {_short(one.get(key))}, {_short(two.get(key))}" for key in keys if key != "folder"]
+    return [
+        f"{key}: {_short(one.get(key))}, {_short(two.get(key))}" for key in keys if key.split(".")[0] not in REPORTING
+    ]
 
 
 def _flat(values: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:

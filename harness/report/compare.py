@@ -11,23 +11,37 @@ import msgspec
 from harness.manifest import Manifest
 from harness.metrics.pairing import same_arms
 from harness.metrics.summarise import summarise
-from harness.report import alike, html, markdown, tokens
+from harness.metrics.summary import Summary
+from harness.metrics.targets import Targets
+from harness.report import alike, goodput, html, markdown, tokens
+from harness.report.files import make_folder, write_text
 from harness.report.harvest import Harvest
 from harness.report.html import Page
 from harness.report.page import task_page
 from harness.report.run_page import show_examples
 from harness.report.setup import SetUp, is_greedy, read_manifest, set_up
 from harness.report.sources import Source, Sources
-from harness.report.write import EXAMPLE_BYTES, write_text
+from harness.report.write import EXAMPLE_BYTES
 
 
-def write_comparison(run_folders: Sequence[Path], out: Path) -> Path:
-    """Compare runs; writes `comparison.json`, `comparison.md` and `comparison.html` into `out` and gives the page."""
+class Comparison(msgspec.Struct, frozen=True):
+    """The numbers of a comparison, and where its page is."""
+
+    summary: Summary
+    html: Path
+
+
+def write_comparison(run_folders: Sequence[Path], out: Path, targets: Targets | None = None) -> Comparison:
+    """Compare runs; writes `comparison.json`, `comparison.md` and `comparison.html` into `out`. All runs are held to
+    the same `targets` of goodput, else to the first that a run names. Raises `HarnessError` where nothing can be
+    written."""
+    make_folder(out)
     sources = Sources([Source(folder, name) for folder, name in zip(run_folders, names(run_folders), strict=True)])
     manifests = [read_manifest(source.folder) for source in sources.all]
     harvest = Harvest(sources)
     task = _joined([manifest.task for manifest in manifests])
     deployment = _joined([manifest.deployment.name for manifest in manifests])
+    held, others = (targets, ()) if targets is not None else goodput.shared(manifests)
     runs = {source.name: manifest.arms for source, manifest in zip(sources.all, manifests, strict=True)}
     summary = summarise(
         harvest.lines(),
@@ -38,17 +52,17 @@ def write_comparison(run_folders: Sequence[Path], out: Path) -> Path:
         pairing=same_arms(runs),
         lines=sources.whole_lines(),
         greedy=all(map(is_greedy, manifests)),
+        targets=held,
     )
-    summary = msgspec.structs.replace(summary, notes=(*alike.differences(sources.all), *summary.notes))
+    summary = msgspec.structs.replace(summary, notes=(*alike.differences(sources.all), *others, *summary.notes))
     texts = _texts(sources, manifests)
     shown = show_examples(sources, summary, harvest, texts, EXAMPLE_BYTES)
     title = f"{task}: {' against '.join(source.name for source in sources.all)}"
     page = task_page(title, deployment, summary, harvest.reasons, texts, shown, _set_ups(sources, manifests))
-    out.mkdir(parents=True, exist_ok=True)
     write_text(out / "comparison.json", msgspec.json.format(msgspec.json.encode(summary), indent=1).decode())
     write_text(out / "comparison.md", markdown.render([page], title))
     write_text(out / "comparison.html", html.render(Page(title, deployment, (page,))))
-    return out / "comparison.html"
+    return Comparison(summary, out / "comparison.html")
 
 
 def names(folders: Sequence[Path]) -> list[str]:

@@ -57,8 +57,9 @@ def _cell(cell: Cell) -> str:
 
 
 def _legend(table: Table) -> str:
+    note = f" {text(table.note)}" if table.note else ""
     marks = " ≠ names the arms from which it differs, Holm-adjusted p < 0.05." if len(table.arms) > 1 else ""
-    return f"<sub>95% intervals in brackets.{marks} ↑ more is better, ↓ less is better, – not measured.</sub>\n"
+    return f"<sub>95% intervals in brackets.{marks} ↑ more is better, ↓ less is better, – not measured.{note}</sub>\n"
 
 
 def _cut(whole: str) -> str:

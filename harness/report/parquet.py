@@ -5,6 +5,7 @@ One row a record, in file order, without traces. Answers are JSON text; a missin
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +14,9 @@ from typing import Any, Protocol, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.folder import writing
 from harness.record import Slim
+from harness.report.files import AGAIN
 from harness.request import Cost
 
 BATCH = 20_000
@@ -51,26 +54,30 @@ _GETTERS = tuple(map(attrgetter, _COLUMNS))
 
 
 class RecordTable:
-    """Writes rows in batches; the file appears whole when the table is closed without an error."""
+    """Writes rows in batches; the file appears whole when the table is closed without an error. Raises
+    `HarnessError` where it cannot be written."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._draft = path, path.with_suffix(".parquet.tmp")
         self._rows: list[Any] = []
 
     def __enter__(self) -> Self:
-        self._writer = pq.ParquetWriter(self._draft, SCHEMA, compression="zstd")
+        with self._writing():
+            self._writer = pq.ParquetWriter(self._draft, SCHEMA, compression="zstd")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self._flush()
-        self._writer.close()
-        if kind is None:
-            self._draft.replace(self._path)
-        else:
-            self._draft.unlink()
+        try:
+            if kind is None:
+                self._flush()
+            with self._writing():
+                self._writer.close()
+                if kind is None:
+                    self._draft.replace(self._path)
+        finally:
+            self._draft.unlink(missing_ok=True)
 
     def add(self, row: Flat) -> None:
         """Append one record."""
@@ -81,8 +88,12 @@ class RecordTable:
     def _flush(self) -> None:
         columns = (list(map(get, self._rows)) for get in _GETTERS)
         arrays = [_array(column, field) for column, field in zip(columns, SCHEMA, strict=True)]
-        self._writer.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA))
+        with self._writing():
+            self._writer.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA))
         self._rows = []
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(self._path.name, AGAIN)
 
 
 def _array(values: Sequence[Any], field: Any) -> Any:

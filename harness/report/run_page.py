@@ -7,7 +7,9 @@ import msgspec
 from harness.manifest import Manifest
 from harness.metrics.summarise import summarise
 from harness.metrics.summary import Summary
+from harness.metrics.targets import Targets
 from harness.report import examples, html, interest, numbers, tokens
+from harness.report.goodput import targets_of
 from harness.report.harvest import Harvest
 from harness.report.page import Examples, TaskPage, shown_words, task_page
 from harness.report.palette import looks
@@ -26,8 +28,8 @@ class Made(msgspec.Struct, frozen=True):
     page: TaskPage
 
 
-def read_run(folder: Path, example_bytes: int) -> Made:
-    """Read a run; writes `records.parquet` on the way."""
+def read_run(folder: Path, example_bytes: int, targets: Targets | None = None) -> Made:
+    """Read a run; writes `records.parquet` on the way. `targets` of goodput, else those of the run."""
     manifest, sources = read_manifest(folder), Sources([Source(folder)])
     with RecordTable(folder / "records.parquet") as table:
         harvest = Harvest(sources, table.add)
@@ -39,6 +41,7 @@ def read_run(folder: Path, example_bytes: int) -> Made:
             order=manifest.arms,
             lines=sources.whole_lines(),
             greedy=is_greedy(manifest),
+            targets=targets_of(manifest) if targets is None else targets,
         )
     texts = tokens.read(folder, manifest.deployment.stop_ids)
     title, subtitle = f"{manifest.task} on {manifest.deployment.name}", _subtitle(manifest)

@@ -9,7 +9,7 @@ import msgspec
 
 from harness.metrics.estimate import Estimate
 from harness.metrics.summary import Summary
-from harness.report import numbers
+from harness.report import goodput, numbers
 from harness.report.comparisons import is_established
 from harness.report.palette import Look, looks
 from harness.report.reading import Reading, confidence_of, reading
@@ -41,10 +41,11 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """The arms in order, and the groups of rows."""
+    """The arms in order, the groups of rows, and what a reader must know of them (empty where nothing)."""
 
     arms: tuple[Look, ...]
     groups: tuple[Group, ...]
+    note: str
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -58,10 +59,14 @@ def headline(summary: Summary) -> Table:
     groups = {
         "Answers": ("accuracy", "score", "validity", "coverage", "failed", "truncated"),
         "Calibration": (f"{c}_ece", f"{c}_brier", f"{c}_auroc"),
-        "Speed": ("ttft_s_p50", "tpot_s_p50", "tokens_per_s", "requests_per_s"),
+        "Speed": ("ttft_s_p50", "tpot_s_p50", "tokens_per_s", "requests_per_s", *_goodput(summary)),
         "Mask": ("mask_s_per_token", "wait_s_per_token", "mask_hidden", "mass"),
     }
     return _table(summary, {title: _shown(summary, metrics) for title, metrics in groups.items()})
+
+
+def _goodput(summary: Summary) -> tuple[str, ...]:
+    return ("goodput_per_s", "correct_goodput_per_s") if summary.targets.limits_s else ()
 
 
 def everything(summary: Summary) -> Table:
@@ -88,7 +93,7 @@ def _table(summary: Summary, groups: dict[str, list[str]]) -> Table:
     shown = looks(tuple(summary.arms))
     differs = _differences(summary, shown)
     made = (Group(title, tuple(_row(summary, m, differs) for m in metrics)) for title, metrics in groups.items())
-    return Table(tuple(shown.values()), tuple(group for group in made if group.rows))
+    return Table(tuple(shown.values()), tuple(group for group in made if group.rows), goodput.note(summary.targets))
 
 
 def _row(summary: Summary, metric: str, differs: dict[tuple[str, str], list[str]]) -> Row:

@@ -15,6 +15,7 @@ def terminal_table(summary: Summary) -> str:
     per_line = max((WIDTH - 24) // _width(table), 1)
     for start in range(0, len(table.arms), per_line):
         lines += [*_lines(table, start, start + per_line), ""]
+    lines += [table.note, ""] if table.note else []
     return "\n".join([*lines, *verdict.verdict(summary).sentences])
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import msgspec
 
 from harness.metrics.summary import Summary
+from harness.metrics.targets import Targets
 from harness.report import html, markdown, numbers
+from harness.report.files import make_folder, write_text
 from harness.report.html import Page
 from harness.report.page import TaskPage
 from harness.report.run_page import Made, read_run
@@ -31,9 +33,10 @@ class ReportPaths(msgspec.Struct, frozen=True):
     html: Path
 
 
-def write_reports(run_folder: Path) -> ReportPaths:
-    """Make the reports of a run in its own folder."""
-    return _write_run(run_folder, read_run(run_folder, EXAMPLE_BYTES))
+def write_reports(run_folder: Path, targets: Targets | None = None) -> ReportPaths:
+    """Make the reports of a run in its own folder, under `targets` of goodput, else under those of the run. Raises
+    `HarnessError` where they cannot be written."""
+    return _write_run(run_folder, read_run(run_folder, EXAMPLE_BYTES, targets))
 
 
 def write_combined(run_folders: Sequence[Path], out: Path) -> Path:
@@ -42,19 +45,12 @@ def write_combined(run_folders: Sequence[Path], out: Path) -> Path:
     made = [read_run(folder, EXAMPLE_BYTES // len(run_folders)) for folder in run_folders]
     for folder, one in zip(run_folders, made, strict=True):
         _write_run(folder, one)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     pages = _apart([one.page for one in made], run_folders)
     title = f"{numbers.plural(len(pages), 'run')}: {', '.join(dict.fromkeys(one.summary.task for one in made))}"
     write_text(out / "report.md", markdown.render(pages, title))
     write_text(out / "report.html", html.render(Page(title, "", pages)))
     return out / "report.html"
-
-
-def write_text(path: Path, content: str) -> None:
-    """Write a file whole or not at all."""
-    draft = path.with_name(path.name + ".tmp")
-    draft.write_text(content, encoding="utf-8")
-    draft.replace(path)
 
 
 def _write_run(folder: Path, made: Made) -> ReportPaths:
