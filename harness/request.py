@@ -66,7 +66,8 @@ class Cost(msgspec.Struct, frozen=True):
     `forward_s`: its share of the forward passes; `mask_s`: making its masks, wherever that ran;
     `wait_s`: how long the loop stood still for its masks (all of `mask_s` where the mask is made in the loop);
     `apply_s`: its share of putting masks on logits; `compile_s`: first use of its constraint, before the first mask;
-    `steps`: decode steps it took part in; `rows`: mean number of rows in them.
+    `steps`: decode steps it took part in; `rows`: mean number of rows in them. The four times of masks are None, not 0,
+    where nothing masked the request.
     """
 
     forward_s: float | None = None

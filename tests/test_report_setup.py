@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from report_runs import write_run
+from report_runs import change_records, write_run
 
-from harness.record import Example, read
+from harness.record import Example, Record, read
 from harness.report.alike import differences
 from harness.report.harvest import Harvest
 from harness.report.parquet import RecordTable
@@ -88,6 +88,19 @@ def test_the_parquet_file_holds_every_record_flat(tmp_path: Path) -> None:
         )  # fmt: skip
         assert (json.loads(row["answer"]) if row["answer"] else None) == record.answer
         assert json.loads(row["gold"]) == record.gold
+
+
+def test_what_a_request_without_an_answer_lacks_is_null_and_not_0_in_the_parquet_file(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", examples=2, arms=("none",))
+    change_records(folder, _never_sent)
+    with RecordTable(folder / "records.parquet") as table:
+        list(Harvest(Sources([Source(folder)]), table.add).lines())
+    rows = pq.read_table(folder / "records.parquet", columns=["sent_s", "tokens", "prompt_tokens"]).to_pylist()
+    assert [set(row.values()) for row in rows] == [{None}, {None}]
+
+
+def _never_sent(record: Record) -> Record:
+    return msgspec.structs.replace(record, outcome="unsupported", parts=(), sent_s=0.0, tokens=0, prompt_tokens=0)
 
 
 def test_a_table_that_was_not_finished_leaves_no_file(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ class Split(msgspec.Struct, frozen=True):
 
     `forward_s`: the model. `mask_s`: the loop standing still for masks (made out of its sight, a mask costs nothing
     here). `apply_s`: putting masks on logits. `other_s`: the rest (sampling, compiling, queueing, transport).
-    A part is None where the deployment does not report it; its time is then within `other_s`.
+    A part is None where the deployment does not report it (its time is then within `other_s`) or nothing was masked.
     `made_s`: making masks wherever it ran, hidden or not; not one of the parts.
     """
 

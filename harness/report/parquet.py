@@ -1,6 +1,7 @@
 """`records.parquet`: the records as flat columns, for whoever wants to compute something else.
 
-One row a record, in file order, without traces. Answers are JSON text; a missing value is null. Costs are the columns
+One row a record, in file order, without traces. Answers are JSON text; a missing value is null, and so are the instant
+and the tokens of a request that brought no answer. Costs are the columns
 `forward_s` to `rows`; units are in the names.
 """
 
@@ -33,6 +34,8 @@ _STRING, _FLOAT, _INT, _BOOL = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 _COST = {"forward_s": _FLOAT, "mask_s": _FLOAT, "wait_s": _FLOAT, "apply_s": _FLOAT, "compile_s": _FLOAT}
 _COST_COLUMNS = _COST | {"steps": _INT, "rows": _FLOAT}
 _JSON_COLUMNS = ("answer", "gold")
+_NEVER_0 = ("sent_s", "tokens", "prompt_tokens")
+"""A record has 0 there where no request was sent, or none came back."""
 _TEXT_COLUMNS = ("text", *_JSON_COLUMNS, "reason")
 _TYPES = {
     "block": _INT, "session": _INT, "right": _BOOL, "trivial": _BOOL, "tokens": _INT, "prompt_tokens": _INT,
@@ -97,6 +100,8 @@ class RecordTable:
 
 
 def _array(values: Sequence[Any], field: Any) -> Any:
+    if field.name in _NEVER_0:
+        return pa.array([value or None for value in values], field.type)
     if field.name not in _JSON_COLUMNS:
         return pa.array(values, field.type)
     texts = map(bytes, values)

@@ -32,7 +32,7 @@ def _first_hit(spelled: bytes, before: int, stops: Sequence[str]) -> int | None:
 
 def _completion(row: Row, finish: Finish, spelled: bytes) -> Completion:
     request = row.ticket.request
-    compile_s = 0.0 if row.masker is None else row.masker.compile_s(row.id)
+    compile_s = None if row.masker is None else row.masker.compile_s(row.id)
     return Completion(
         request_id=row.id,
         text=spelled.decode("utf-8", errors="replace"),

@@ -60,9 +60,12 @@ class Spent:
     steps: int = 0
     rows: int = 0
 
-    def cost(self, compile_s: float) -> Cost:
-        """The same as a value."""
+    def cost(self, compile_s: float | None) -> Cost:
+        """The same as a value; `compile_s` None says that nothing masked the row: it has no time of masks then, not a
+        time of 0."""
         mean_rows = self.rows / self.steps if self.steps else None
+        if compile_s is None:
+            return Cost(forward_s=self.forward_s, steps=self.steps, rows=mean_rows)
         return Cost(self.forward_s, self.mask_s, self.wait_s, self.apply_s, compile_s, self.steps, mean_rows)
 
 
