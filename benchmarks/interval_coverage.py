@@ -22,7 +22,7 @@ from harness.metrics.intervals import bounded_mean, mid_p, share
 from harness.metrics.judged import Floats, Judged, judged
 from harness.metrics.latency import quantile
 from harness.metrics.likelihood import losses
-from harness.metrics.ranking import augrc, aurc, auroc
+from harness.metrics.ranking import augrc, aurc, auroc, by_level
 from harness.metrics.ratios import ratio
 from harness.metrics.smooth_ece import smooth_ece
 from harness.metrics.statistics import Tested, log_ratios, paired_means, paired_outcomes
@@ -129,7 +129,7 @@ def true_values(model: Model, rng: np.random.Generator) -> dict[str, float]:
     smooth = Judged(confidence, chance, np.arange(TRUTH), TRUTH, 0)
     width, mass = width_edges(), mass_edges(confidence)
     drawn = judged(confidence, rng.random(TRUTH) < chance)
-    once = np.ones((1, TRUTH))
+    seen = by_level(drawn)
     one, zero = np.ones(TRUTH), np.zeros(TRUTH)
     return {
         "ece": ece(smooth, width).value(),
@@ -141,9 +141,9 @@ def true_values(model: Model, rng: np.random.Generator) -> dict[str, float]:
         "brier_resolution": resolution(smooth, width).value(),
         "brier_uncertainty": float(chance.mean() * (1 - chance.mean())),
         "nll": float((chance * losses(confidence, one) + (1 - chance) * losses(confidence, zero)).mean()),
-        "auroc": float(auroc(drawn, once)[0]),
-        "aurc": float(aurc(drawn, once)[0]),
-        "augrc": float(augrc(drawn, once)[0]),
+        "auroc": float(auroc(*seen)[0]),
+        "aurc": float(aurc(*seen)[0]),
+        "augrc": float(augrc(*seen)[0]),
         "confidence": float(confidence.mean()),
     }
 

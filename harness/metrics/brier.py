@@ -14,9 +14,9 @@ from harness.metrics.gap import Gap, placed
 from harness.metrics.judged import Floats, Judged
 
 
-def squared_errors(answers: Judged) -> Floats:
+def squared_errors(confidence: Floats, right: Floats) -> Floats:
     """The squared distance between confidence and outcome of each answer; their mean is the Brier score."""
-    return np.asarray((answers.confidence - answers.right) ** 2)
+    return np.asarray((confidence - right) ** 2)
 
 
 def reliability(answers: Judged, edges: Floats) -> Gap:

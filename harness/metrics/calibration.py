@@ -1,16 +1,19 @@
 """All calibration metrics of one arm under one confidence."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from harness.metrics.bayes import ByLevel, Weighed, weighed
 from harness.metrics.binning import mass_edges, width_edges
 from harness.metrics.brier import reliability, resolution, squared_errors, uncertainty
-from harness.metrics.draws import Draw, draws, variance
+from harness.metrics.draws import Draw, draws
 from harness.metrics.ece import ece, ece_debiased
 from harness.metrics.estimate import Estimate, nothing
-from harness.metrics.intervals import bounded, bounded_mean, mean_variance, share, widening
-from harness.metrics.judged import Judged
+from harness.metrics.intervals import bounded_mean, share, widening
+from harness.metrics.judged import Floats, Judged
 from harness.metrics.likelihood import WORST, losses
-from harness.metrics.ranking import augrc, aurc, auroc
+from harness.metrics.ranking import augrc, aurc, auroc, by_level
 from harness.metrics.smooth_ece import FINE, smooth_ece
 
 NAMES = (
@@ -35,7 +38,9 @@ def calibration(answers: Judged, seed: int) -> dict[str, Estimate]:
     if answers.n == 0:
         return dict.fromkeys(NAMES, nothing())
     resamples = draws(answers, seed)
-    found = _gaps(answers, resamples) | _means(answers) | _ranks(answers, resamples)
+    half = weighed(answers, seed)
+    found = _gaps(answers, resamples) | losses_of(answers, half) | _ranks(answers, half)
+    found["confidence"] = bounded_mean(answers.confidence, answers.groups)
     return {name: found[name] for name in NAMES}
 
 
@@ -73,36 +78,41 @@ def _unseen(answers: Judged, accuracy: Estimate) -> float:
     return max(abs(accuracy.low - confidence), abs(accuracy.high - confidence))
 
 
-def _means(answers: Judged) -> dict[str, Estimate]:
+def losses_of(answers: Judged, resamples: Weighed) -> dict[str, Estimate]:
+    """`brier` and `nll`."""
     return {
-        "brier": bounded_mean(squared_errors(answers), answers.groups),
-        "nll": mean_loss(answers),
-        "confidence": bounded_mean(answers.confidence, answers.groups),
+        "brier": _mean_loss(squared_errors, answers, resamples, 1.0),
+        "nll": _mean_loss(losses, answers, resamples, WORST),
     }
 
 
-def mean_loss(answers: Judged) -> Estimate:
-    """The negative log-likelihood, with its interval."""
-    values = losses(answers.confidence, answers.right)
-    spread = mean_variance(values, answers.groups) * _widening(answers) ** 2
-    return bounded(float(values.mean()), spread, answers.n, answers.clusters, 0.0, WORST)
+def _mean_loss(loss: Callable[[Floats, Floats], Floats], answers: Judged, resamples: Weighed, most: float) -> Estimate:
+    """The mean of a loss in [0, most], given confidences and outcomes."""
+    right, wrong = (
+        resamples.levels.mean(loss(answers.confidence, np.full(answers.n, outcome))) for outcome in (1.0, 0.0)
+    )
+    return resamples.estimate(
+        float(loss(answers.confidence, answers.right).mean()),
+        lambda rights, wrongs: np.asarray((rights @ right + wrongs @ wrong) / answers.n),
+        answers.clusters,
+        0.0,
+        most,
+    )
 
 
-def _ranks(answers: Judged, resamples: tuple[Draw, ...]) -> dict[str, Estimate]:
-    once, widen = np.ones((1, answers.n)), _widening(answers) ** 2
-    found = {
-        name: bounded(
-            float(metric(answers, once)[0]),
-            variance(metric, answers, resamples) * widen,
-            answers.n,
-            answers.clusters,
-        )
-        for name, metric in (("aurc", aurc), ("augrc", augrc))
+def _ranks(answers: Judged, resamples: Weighed) -> dict[str, Estimate]:
+    """AUROC and AURC hang on the answers with the rarer outcome alone, so their variance is known as from so many (of
+    five at least: half an answer of each outcome is in every resample)."""
+    seen, few = by_level(answers), max(_rarer(answers), 5)
+
+    def area(metric: ByLevel, groups: int) -> Estimate:
+        return resamples.estimate(float(metric(*seen)[0]), metric, groups)
+
+    return {
+        "auroc": area(auroc, few) if 0 < answers.right.mean() < 1 else nothing(answers.n),
+        "aurc": area(aurc, few),
+        "augrc": area(augrc, answers.clusters),
     }
-    area = float(auroc(answers, once)[0])
-    if np.isnan(area):
-        return found | {"auroc": nothing(answers.n)}
-    return found | {"auroc": bounded(area, variance(auroc, answers, resamples), answers.n, _rarer(answers))}
 
 
 def _rarer(answers: Judged) -> int:

@@ -5,7 +5,6 @@ arXiv 1112.5016): several subsets of clusters, each resampled to the full size, 
 then no longer grows with n.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,12 +38,6 @@ def draws(answers: Judged, seed: int) -> tuple[Draw, ...]:
     return tuple(_draw(answers, clusters, TIMES // SUBSETS, generator) for clusters in chosen)
 
 
-def variance(statistic: Callable[[Judged, Floats], Floats], answers: Judged, resamples: tuple[Draw, ...]) -> float:
-    """The sampling variance of a statistic. Resamples on which it is not defined (NaN) are left out."""
-    found = [statistic(_subset(answers, draw.rows), draw.weights) for draw in resamples]
-    return float(np.mean([values[~np.isnan(values)].var() if (~np.isnan(values)).any() else 0.0 for values in found]))
-
-
 def _draw(answers: Judged, clusters: Ints, times: int, generator: np.random.Generator) -> Draw:
     place = np.full(answers.clusters, -1)
     place[clusters] = np.arange(clusters.size)
@@ -65,9 +58,3 @@ def counts(generator: np.random.Generator, drawn: int, units: int, times: int) -
         return np.asarray(near * (drawn / near.sum(axis=1, keepdims=True)))
     picks = generator.integers(0, units, (times, drawn)) + units * np.arange(times)[:, None]
     return np.bincount(picks.ravel(), minlength=times * units).reshape(times, units).astype(np.float64)
-
-
-def _subset(answers: Judged, rows: Ints) -> Judged:
-    if rows.size == answers.n:
-        return answers
-    return Judged(answers.confidence[rows], answers.right[rows], answers.cluster[rows], answers.clusters, 0)

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from harness.metrics.bayes import weighed
 from harness.metrics.binning import width_edges
-from harness.metrics.brier import squared_errors
-from harness.metrics.calibration import ece_estimate, mean_loss
+from harness.metrics.calibration import ece_estimate, losses_of
 from harness.metrics.draws import draws
 from harness.metrics.estimate import Estimate
-from harness.metrics.intervals import bounded_mean
 from harness.metrics.judged import Floats, Judged, judged
 from harness.metrics.likelihood import FLOOR
 from harness.metrics.reliability import Bin, bins
@@ -128,8 +127,4 @@ def _slopes(odds: Floats, by: Floats, target: Floats) -> Floats:
 
 
 def _scores(answers: Judged, seed: int) -> dict[str, Estimate]:
-    return {
-        "ece": ece_estimate(answers, draws(answers, seed)),
-        "brier": bounded_mean(squared_errors(answers), answers.groups),
-        "nll": mean_loss(answers),
-    }
+    return {"ece": ece_estimate(answers, draws(answers, seed)), **losses_of(answers, weighed(answers, seed))}
