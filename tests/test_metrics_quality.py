@@ -54,6 +54,7 @@ def test_what_an_engine_cannot_express_costs_coverage_and_validity_but_not_compl
 def test_an_arm_whose_every_request_failed_has_no_accuracy() -> None:
     found = quality(arm(slims(3, outcome="failed", right=None, score=None)))
     assert (found["accuracy"].value, found["accuracy"].n) == (None, 0)
+    assert (found["coverage"].value, found["coverage"].n) == (None, 0)
     assert found["failed"].value == 1.0
 
 

@@ -149,6 +149,12 @@ def test_runs_without_an_arm_in_common_are_compared_all_the_same() -> None:
     assert same_arms({"a": ("none",), "b": ("native/x",)}) == [("b:native/x", "a:none")]
 
 
+def test_arms_with_records_of_other_examples_are_said_to_have_them() -> None:
+    some = slims(10, arm="one")
+    assert any("5 are shared by all of 10" in note for note in summary([*some, *slims(5, arm="two")]).notes)
+    assert not any("same examples" in note for note in summary([*some, *slims(10, arm="two")]).notes)
+
+
 def test_interrupted_blocks_and_unlabelled_rows_are_said() -> None:
     records = slims(16, block=[0] * 8 + [1] * 8, session=[0] * 4 + [1] * 12, right=[None, *[True] * 15])
     notes = " ".join(summary(records).notes)

@@ -27,6 +27,11 @@ def test_a_missing_number_is_a_dash_and_never_a_zero() -> None:
     ]
 
 
+def test_a_value_that_rests_on_too_little_says_that_it_has_no_interval() -> None:
+    row = _row({"none": {"tokens_per_s": Estimate(40.0, None, None, 1)}, "native/x": {}}, "tokens_per_s")
+    assert [cell.interval for cell in row.cells] == ["no interval", ""]
+
+
 def test_a_count_that_all_arms_share_is_said_once() -> None:
     shared = _row({"none": {"accuracy": ACCURACY}, "native/x": {"accuracy": ACCURACY}}, "accuracy")
     assert (shared.n, shared.cells[0].n) == ("200", "")

@@ -52,7 +52,7 @@ def test_throughput_is_told_as_a_ratio_over_blocks() -> None:
 def test_what_could_not_be_tested_is_not_told_as_tested() -> None:
     said = _said(difference("native/llguidance", "none", 0.4, None))
     assert not COMPARATIVES.search(said)
-    assert "Accuracy: too few paired examples to test a difference" in said
+    assert "Accuracy: no difference could be tested" in said
     assert "is established" not in said
 
 
@@ -93,6 +93,9 @@ def test_answers_that_are_not_of_one_length_are_a_caution_for_rates() -> None:
     uneven = verdict(summary({"none": speeds(40), "native/x": speeds(20)})).cautions
     assert any("tokens an answer: none 20 and native/x 10" in caution for caution in uneven)
     assert verdict(summary({"none": speeds(40), "native/x": speeds(38)})).cautions == ()
+    faster = (ratio("native/x", "none", 0.5, 0.001),)
+    assert "not of one length" in verdict(summary({"none": speeds(40), "native/x": speeds(20)}, faster)).lead
+    assert "not of one length" not in verdict(summary({"none": speeds(40), "native/x": speeds(38)}, faster)).lead
 
 
 def test_an_established_difference_in_validity_leads_where_accuracy_has_none() -> None:
@@ -114,11 +117,40 @@ def test_arms_without_common_examples_are_not_compared() -> None:
     assert "none can be compared" in verdict(summary(ARMS)).lead
 
 
-def test_requests_that_failed_are_named_before_anybody_believes_the_rest() -> None:
+def test_what_failed_and_what_could_not_be_asked_are_named_apart_before_anybody_believes_the_rest() -> None:
     counts = {"none": COUNTS, "native/llguidance": msgspec.structs.replace(COUNTS, valid=193, failed=4, unsupported=3)}
     cautions = verdict(summary({arm: {} for arm in counts}, (), counts)).cautions
-    assert any("native/llguidance 7 of 200" in caution for caution in cautions)
+    assert any("failed" in caution and "native/llguidance 4 of 200" in caution for caution in cautions)
+    assert any("cannot express" in caution and "native/llguidance 3 of 200" in caution for caution in cautions)
     assert not any("none" in caution.split() for caution in cautions)
+
+
+def test_an_arm_without_an_answer_is_said_first() -> None:
+    counts = {"none": COUNTS, "async/x": msgspec.structs.replace(COUNTS, valid=0, failed=200)}
+    assert verdict(summary({arm: {} for arm in counts}, (), counts)).lead == "Every request of async/x failed."
+
+
+def test_so_few_examples_that_no_difference_could_be_established_are_not_told_as_none_found() -> None:
+    few = msgspec.structs.replace(difference("native/llguidance", "none", 1.0, 0.06), n=5, mdd=None)
+    said = _said(few)
+    assert "Accuracy: no difference could be tested." in said
+    assert "too few paired blocks or examples" in said
+    assert "no difference is established" not in said
+
+
+def test_a_difference_on_a_part_of_the_examples_says_on_how_many() -> None:
+    found = verdict(summary(ARMS, (_on_part(0.6),)))
+    assert "+60.0 points (+55.0 to +65.0, on 150 of 200 examples)" in " ".join(found.established)
+    assert not any("undone" in caution for caution in found.cautions)
+
+
+def test_a_difference_that_the_examples_left_out_could_undo_says_so() -> None:
+    cautions = " ".join(verdict(summary(ARMS, (_on_part(0.3),))).cautions)
+    assert "could be undone by the others, between native/llguidance and none (50 left out)" in cautions
+
+
+def _on_part(value: float) -> Pair:
+    return msgspec.structs.replace(difference("native/llguidance", "none", value, 0.001), n=150)
 
 
 def test_notes_of_the_metrics_stand_in_the_verdict() -> None:

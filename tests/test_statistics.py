@@ -194,7 +194,13 @@ def test_log_ratios_of_blocks_are_a_t_test_told_as_ratios() -> None:
     low, high = expected.confidence_interval(0.95)
     assert found.p == pytest.approx(expected.pvalue)
     assert (found.value, found.low, found.high) == pytest.approx((np.exp(logs.mean()), np.exp(low), np.exp(high)))
-    assert (found.mdd or 0) > 1
+    assert found.mdd is None
+
+
+def test_what_would_have_shown_is_said_of_six_blocks_and_not_of_five() -> None:
+    logs = np.log([1.1, 1.2, 1.05, 1.15, 1.0, 1.1])
+    assert (log_ratios(logs).mdd or 0) > 1
+    assert log_ratios(logs[:5]).mdd is None
 
 
 def test_one_block_has_a_ratio_but_no_interval() -> None:

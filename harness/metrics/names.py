@@ -44,7 +44,7 @@ NAMES: dict[str, Name] = {
     "accuracy": Name("accuracy", "share", "higher", "Right of labelled and answered."),
     "score": Name("score", "share", "higher", "Mean partial credit of labelled and answered."),
     "validity": Name("validity", "share", "higher", "Valid of all that did not fail."),
-    "coverage": Name("coverage", "share", "higher", "Constraints the engine can express, of all."),
+    "coverage": Name("coverage", "share", "higher", "Constraints the engine can express, of all that did not fail."),
     "compliance": Name("compliance", "share", "higher", "Valid of those compiled that did not fail."),
     "invalid": Name("invalid", "share", "lower", "Ended by itself with text the constraint rejects."),
     "truncated": Name("truncated", "share", "lower", "Ended by the token budget."),

@@ -1,8 +1,9 @@
 """How good the answers are: accuracy, score, validity, coverage, compliance, and what became of each request.
 
-The rules: a failed request says nothing about a method and is in none of the shares but `failed`. Where the engine
-cannot express a constraint nothing was asked, so it counts against coverage and validity but not accuracy. A truncated
-answer is not right. An example without a gold answer is in no accuracy.
+The rules: a failed request says nothing about a method and is in none of the shares but `failed` (not even whether its
+constraint could be expressed is known). Where the engine cannot express a constraint nothing was asked, so it counts
+against coverage and validity but not accuracy. A truncated answer is not right. An example without a gold answer is in
+no accuracy.
 """
 
 import msgspec
@@ -57,7 +58,7 @@ def quality(arm: Arm) -> dict[str, Estimate]:
         "accuracy": _over(arm, right(arm), labelled(arm)),
         "score": _over(arm, score(arm), labelled(arm)),
         "validity": _over(arm, _is(arm, "valid"), came),
-        "coverage": _over(arm, 1 - _is(arm, "unsupported"), everyone),
+        "coverage": _over(arm, 1 - _is(arm, "unsupported"), came),
         "compliance": _over(arm, _is(arm, "valid"), arm.answered),
         "invalid": _over(arm, _is(arm, "invalid"), came),
         "truncated": _over(arm, _is(arm, "truncated"), came),

@@ -17,6 +17,8 @@ POWER = 0.8
 TIMES = 2000
 LEAST_BLOCKS = 3
 """Speeds of fewer paired blocks are not tested."""
+ENOUGH_BLOCKS = 6
+"""Of fewer, the spread is not known to within a factor of 2.5, so what they would have shown is not said."""
 BOOTSTRAPPED = 500
 """Up to so many clusters the test is bootstrapped; with more, a mean is normal to within the bootstrap's own noise."""
 
@@ -100,10 +102,11 @@ def log_ratios(logs: Floats) -> Tested:
     if error == 0 or logs.size < LEAST_BLOCKS:
         return Tested(_ratio(value), None, None, logs.size, None, None)
     half = float(student.ppf((1 + LEVEL) / 2, free)) * error
+    known = logs.size >= ENOUGH_BLOCKS
     shown = half + float(student.ppf(POWER, free)) * error
     p = float(2 * student.sf(abs(value) / error, free))
     low, high = _ratio(value - half), _ratio(value + half)
-    return Tested(_ratio(value), low, high, logs.size, p, _ratio(shown))
+    return Tested(_ratio(value), low, high, logs.size, p, _ratio(shown) if known else None)
 
 
 def _difference(difference: Floats, cluster: Ints | None, p: float, quantile: float) -> Tested:

@@ -2,6 +2,9 @@
 of every record, and one over the traces of a sample."""
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
+
+import numpy as np
 
 from harness.metrics import quality, speed
 from harness.metrics.blocks import Block, interrupted, whole_blocks
@@ -123,6 +126,12 @@ def _notes(columns: Columns, blocks: dict[str, tuple[Block, ...]], traced: bool)
     for name, arm in columns.arms.items():
         if missing := interrupted(arm, blocks[name]):
             notes.append(f"{name}: {missing} of its blocks span a resumed run and are in no throughput.")
+    if len({arm.example.tobytes() for arm in columns.arms.values()}) > 1:
+        shared = reduce(np.intersect1d, (arm.example for arm in columns.arms.values())).size
+        notes.append(
+            f"The arms do not have records of the same examples: {shared:,} are shared by all of {columns.examples:,}. "
+            "The table has all of each arm; comparisons are on the examples that two arms share."
+        )
     unlabelled = max((quality.counts(arm).unlabelled for arm in columns.arms.values()), default=0)
     if unlabelled:
         notes.append(f"{unlabelled:,} answered examples have no gold answer and are in no accuracy or calibration.")

@@ -1,10 +1,11 @@
 """Paired comparisons put in order: which differences are established, and between which arms none is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from harness.metrics.pairs import Pair
+from harness.metrics.quality import Counts
 from harness.report import numbers
 from harness.report.reading import style_of
 
@@ -22,6 +23,28 @@ class Group(msgspec.Struct, frozen=True):
 def is_established(pair: Pair) -> bool:
     """Whether the adjusted test finds a difference at the 5% level."""
     return pair.p_holm is not None and pair.p_holm < SIGNIFICANT
+
+
+def is_testable(pair: Pair) -> bool:
+    """Whether a test could have found any difference: among fewer than six examples none can be established, however
+    large."""
+    return pair.p is not None and (pair.test == "blocks" or pair.mdd is not None)
+
+
+def outside(pair: Pair, counts: Mapping[str, Counts]) -> int:
+    """How many examples that one of the two arms was asked are not in their comparison: one of them brought no answer
+    to it that could be compared. 0 for blocks."""
+    if pair.test == "blocks":
+        return 0
+    asked = [
+        counts[arm].n - (0 if pair.metric == "validity" else counts[arm].unlabelled) for arm in (pair.arm, pair.against)
+    ]
+    return max(max(asked) - pair.n, 0)
+
+
+def hangs_on_outside(pair: Pair, counts: Mapping[str, Counts]) -> bool:
+    """Whether a difference in shares would be gone if the examples outside had all gone against it."""
+    return pair.value is not None and abs(pair.value) * pair.n <= outside(pair, counts)
 
 
 def lower_groups(pairs: Sequence[Pair], order: Sequence[str]) -> list[Group]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 MISSING = "–"
+NO_INTERVAL = "no interval"
+"""Beside a value that rests on too little for one."""
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 

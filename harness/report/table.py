@@ -107,7 +107,8 @@ def _row(summary: Summary, metric: str, differs: dict[tuple[str, str], list[str]
 
 def _cell(one: Estimate, how: Reading, shared: str, differs: Sequence[str]) -> Cell:
     n = "" if shared or one.value is None else numbers.count(one.n)
-    return Cell(how.number(one.value), how.interval(one), n, tuple(differs), one.value is None)
+    interval = how.interval(one) or ("" if one.value is None else numbers.NO_INTERVAL)
+    return Cell(how.number(one.value), interval, n, tuple(differs), one.value is None)
 
 
 def _differences(summary: Summary, shown: dict[str, Look]) -> dict[tuple[str, str], list[str]]:

@@ -11,9 +11,20 @@ import msgspec
 from harness.metrics.estimate import Estimate
 from harness.metrics.names import NAMES
 from harness.metrics.pairs import Pair
+from harness.metrics.quality import Counts
 from harness.metrics.summary import Summary
 from harness.report import numbers
-from harness.report.comparisons import Group, amount, is_established, lower_groups, size, undecided
+from harness.report.comparisons import (
+    Group,
+    amount,
+    hangs_on_outside,
+    is_established,
+    is_testable,
+    lower_groups,
+    outside,
+    size,
+    undecided,
+)
 from harness.report.reading import CONFIDENCES, confidence_of
 
 SUBJECTS = {
@@ -54,8 +65,10 @@ def verdict(summary: Summary) -> Verdict:
     if [p.value for p in about.get("score", ())] == [p.value for p in about.get("accuracy", ())]:
         about.pop("score", None)
     order = tuple(summary.arms)
-    established = tuple(sentence for metric, pairs in about.items() for sentence in _established(metric, pairs, order))
-    cautions = (*_cautions(summary), *_lengths(summary), *summary.notes)
+    established = tuple(
+        sentence for metric, pairs in about.items() for sentence in _established(metric, pairs, order, summary.counts)
+    )
+    cautions = (*_cautions(summary), *_fragile(about, summary.counts), *_lengths(summary), *summary.notes)
     return Verdict(_lead(summary, about), established, tuple(_open(about, order)), cautions)
 
 
@@ -75,13 +88,20 @@ def _lead(summary: Summary, about: Mapping[str, Sequence[Pair]]) -> str:
     order, named = tuple(summary.arms), {"accuracy": "Accuracy", "validity": "Validity", "tokens_per_s": "Throughput"}
     told = [m for m in named if m in about and (m != "validity" or any(map(is_established, about[m])))]
     parts = [f"{named[metric]}: {_lead_part(metric, about[metric], order)}." for metric in told]
-    return " ".join(parts) or "No two arms share examples with right answers, or whole blocks: none can be compared."
+    if _lengths(summary) and any(map(is_established, about.get("tokens_per_s", ()))):
+        parts.append("Answers are not of one length, which alone can make tokens/s differ.")
+    if dead := [arm for arm, counts in summary.counts.items() if counts.failed == counts.n]:
+        parts.insert(0, f"Every request of {listing(dead)} failed.")
+    return " ".join(parts) or (
+        "No two arms answered the same examples that have a right answer, nor ran the same whole blocks: none can be "
+        "compared."
+    )
 
 
 def _lead_part(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> str:
     groups = lower_groups(pairs, order)
-    if not any(pair.p is not None for pair in pairs):
-        return f"too few paired {'examples' if metric == 'accuracy' else 'blocks'} to test a difference"
+    if not any(map(is_testable, pairs)):
+        return "no difference could be tested"
     if not groups:
         return "no difference is established"
     first, rest = groups[0], sum(len(group.pairs) for group in groups[1:])
@@ -90,20 +110,26 @@ def _lead_part(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> str:
     return f"{listing([pair.arm for pair in first.pairs])} {verb} {SUBJECTS[metric]} {first.lower}{more}"
 
 
-def _established(metric: str, pairs: Sequence[Pair], order: Sequence[str]) -> list[str]:
+def _established(metric: str, pairs: Sequence[Pair], order: Sequence[str], counts: Mapping[str, Counts]) -> list[str]:
     groups = lower_groups(pairs, order)
-    sentences = [_finding(metric, group) for group in groups[:SENTENCES]]
+    sentences = [_finding(metric, group, counts) for group in groups[:SENTENCES]]
     if rest := sum(len(group.pairs) for group in groups[SENTENCES:]):
         sentences.append(f"{rest} more differences in {NAMES[metric].title} are in the table of paired comparisons.")
     return sentences
 
 
-def _finding(metric: str, group: Group) -> str:
-    """What is established about one arm: which ones have more than it, and by how much."""
-    by = [f"{pair.arm} {size(pair, pair.value)} ({_interval(pair)})" for pair in group.pairs]
+def _finding(metric: str, group: Group, counts: Mapping[str, Counts]) -> str:
+    """What is established about one arm: which ones have more than it, by how much, and on how many of the examples
+    where that is not all."""
+    by = [f"{pair.arm} {size(pair, pair.value)} ({_interval(pair)}{_on(pair, counts)})" for pair in group.pairs]
     worst = max(pair.p_holm or 0.0 for pair in group.pairs)
     which = "largest " if len(by) > 1 and worst >= 0.001 else ""
     return f"{_capital(SUBJECTS[metric])} {group.lower}: {listing(by)}; {which}Holm-adjusted {numbers.p_value(worst)}."
+
+
+def _on(pair: Pair, counts: Mapping[str, Counts]) -> str:
+    left_out = outside(pair, counts)
+    return f", on {pair.n:,} of {pair.n + left_out:,} examples" if left_out else ""
 
 
 def _interval(pair: Pair) -> str:
@@ -117,14 +143,15 @@ def _open(about: Mapping[str, Sequence[Pair]], order: Sequence[str]) -> list[str
     would have been."""
     alike: dict[str, dict[str, list[Pair]]] = {}
     for metric, pairs in about.items():
-        if unknown := [pair for pair in pairs if pair.p is not None and not is_established(pair)]:
+        if unknown := [pair for pair in pairs if is_testable(pair) and not is_established(pair)]:
             alike.setdefault(_between(unknown, order), {})[metric] = unknown
     found = [
         f"{_capital(_titles(unknown))}: no difference is established {between}. {_power(unknown)}"
         for between, unknown in alike.items()
     ]
-    untested = [metric for metric, pairs in about.items() if not any(pair.p is not None for pair in pairs)]
-    return [*found, f"{_capital(_titles(untested))}: too few paired blocks or examples to test."] if untested else found
+    untested = [metric for metric, pairs in about.items() if not any(map(is_testable, pairs))]
+    why = "too few paired blocks or examples, or no spread among them, for any difference to be established"
+    return [*found, f"{_capital(_titles(untested))}: {why}."] if untested else found
 
 
 def _titles(metrics: Iterable[str]) -> str:
@@ -157,11 +184,28 @@ def _detectable(metric: str, pairs: Sequence[Pair]) -> str:
 
 
 def _cautions(summary: Summary) -> list[str]:
-    lost = {arm: counts.failed + counts.unsupported for arm, counts in summary.counts.items()}
-    named = [f"{arm} {n:,} of {summary.counts[arm].n:,}" for arm, n in lost.items() if n]
-    if not named:
-        return []
-    return [f"Requests that failed or could not be expressed, left out of accuracy: {listing(named)}."]
+    counts = summary.counts
+    failed = [f"{arm} {one.failed:,} of {one.n:,}" for arm, one in counts.items() if one.failed]
+    refused = [f"{arm} {one.unsupported:,} of {one.n:,}" for arm, one in counts.items() if one.unsupported]
+    said = [f"Requests that failed, left out of all other numbers: {listing(failed)}."] if failed else []
+    if refused:
+        why = "Constraints that the engine cannot express, so that nothing was asked"
+        said.append(f"{why} (not valid, and left out of accuracy): {listing(refused)}.")
+    return said
+
+
+def _fragile(about: Mapping[str, Sequence[Pair]], counts: Mapping[str, Counts]) -> list[str]:
+    """A word where an established difference is on so few of the examples that those left out could undo it."""
+    found = []
+    for metric in ("accuracy", "score", "validity"):
+        hanging = [p for p in about.get(metric, ()) if is_established(p) and hangs_on_outside(p, counts)]
+        if hanging:
+            named = listing([f"{p.arm} and {p.against} ({outside(p, counts):,} left out)" for p in hanging])
+            found.append(
+                f"{_capital(NAMES[metric].title)} is compared only on examples that both arms answered; what is "
+                f"established there could be undone by the others, between {named}."
+            )
+    return found
 
 
 def _lengths(summary: Summary) -> list[str]:
