@@ -116,18 +116,17 @@ def masks(arguments: Sequence[str]) -> int:
 
 
 def capacity(arguments: Sequence[str]) -> int:
-    """`capacity masks=FOLDER forward={...}`: throughput over batch sizes from measured masks and forward times."""
+    """`capacity [overrides]`: throughput over batch sizes from mask and forward times, given or measured."""
     from harness.capacity.config import decode
-    from harness.capacity.model import capacity as predict
-    from harness.capacity.model import forward_of
-    from harness.capacity.report import table
-    from harness.capacity.sources import mask_times
+    from harness.capacity.report import terminal
+    from harness.capacity.run import run as run_capacity
+    from harness.capacity.run import write
     from harness.config import composed
 
     config = decode(composed("capacity", arguments))
-    forward = forward_of(config.forward)
-    for name, masks in mask_times(Path(config.masks)).items():
-        print(table(predict(name, masks, forward, config.costs, config.batches, config.seed)), end="\n\n")
+    found = run_capacity(config)
+    print(terminal(found.capacities, found.checks, found.costs, found.sweep))
+    print(f"report: {write(found)}")
     return 0
 
 

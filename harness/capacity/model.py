@@ -1,15 +1,16 @@
 """The model: one decode step of a batch, as each method takes it.
 
-With F(B) the forward pass of B rows, X the time that the slowest worker needs for its share of the B masks of a step
-(drawn from measured masks), `apply_s` for putting a mask on a row and `handoff_s` for waking workers and hearing back:
+With F the forward pass of B rows, S the sum of their masks, X what the slowest worker needs for its share of them (both
+drawn from measured masks), and what masks cost beside being made (`Costs`):
 
-    none       F(B)
-    native     F(B) + sum of all B masks + B apply_s          (made in the loop, one after another)
-    processor  F(B) + handoff_s + X + B apply_s               (made by workers once the logits are there)
-    async      max(F(B), handoff_s + X) + B apply_s           (made by workers while the model runs)
+    none       F
+    native     F + S + B apply                              (made in the loop, one after another)
+    processor  F + handoff + X + ask + B (seat + apply)     (made by workers once the logits are there)
+    async      max(F, handoff + X) + ask + B (seat + apply) (made by workers while the model runs)
 
-A step takes as long as its slowest part, so the mean of the maximum is taken over drawn steps, not the maximum of
-means: one dear mask in a batch makes the whole batch wait.
+Methods in `Costs.hidden` make their masks beside the forward pass: the larger of the two counts, not their sum. A step
+takes as long as its slowest part, so the mean of the maximum is taken over drawn steps, not the maximum of means: one
+dear mask in a batch makes the whole batch wait.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,17 +27,30 @@ Floats = NDArray[np.float64]
 Method = Literal["none", "native", "processor", "async"]
 METHODS: tuple[Method, ...] = get_args(Method)
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+DRAWS = 20_000
+"""Masks drawn for one batch size, in at least `STEPS` steps: enough to meet a mask that is one in a thousand."""
 STEPS = 200
 RESAMPLES = 60
 
 
 class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What masks cost beside being made: seconds to put one on its row, seconds to hand a step to workers and back, and
-    how many workers there are."""
+    """What masks cost beside being made, in seconds. On a row: `apply_s` to put a mask there and to know what it did,
+    `seat_s` to ask a worker for one and to take it. On a step: `ask_s` of the loop's own time to ask workers and to
+    hear them, `handoff_s` until they have heard and are heard, which passes while the model runs where masks are
+    hidden. `workers` make masks. `hidden`: the methods whose masks are made while the model runs."""
 
-    apply_s: float = 50e-6
+    apply_s: float = 75e-6
+    seat_s: float = 5e-6
+    ask_s: float = 130e-6
     handoff_s: float = 105e-6
     workers: int = 1
+    hidden: tuple[Method, ...] = ("async",)
+
+    def __post_init__(self) -> None:
+        if min(self.apply_s, self.seat_s, self.ask_s, self.handoff_s) < 0 or self.workers < 1:
+            raise ConfigError(f"costs: {self}", "seconds of at least 0, workers of at least 1", "mend the value")
+        if "none" in self.hidden:
+            raise ConfigError("costs.hidden: none", "methods that have masks", "leave it out")
 
 
 class Forward(msgspec.Struct, frozen=True):
@@ -108,13 +122,19 @@ def capacity(
 def steps(drawn: Floats, forward_s: float, costs: Costs) -> dict[Method, float]:
     """Mean seconds of a step by method, for drawn masks of shape (steps, batch)."""
     batch = drawn.shape[1]
-    apply_s, share = batch * costs.apply_s, worker_share(drawn, costs.workers)
+    share = costs.handoff_s + worker_share(drawn, costs.workers)
+    applied = batch * costs.apply_s
+    seated = costs.ask_s + batch * costs.seat_s + applied
     return {
         "none": forward_s,
-        "native": forward_s + float(drawn.sum(axis=1).mean()) + apply_s,
-        "processor": forward_s + costs.handoff_s + float(share.mean()) + apply_s,
-        "async": float(np.maximum(forward_s, costs.handoff_s + share).mean()) + apply_s,
+        "native": _mean(forward_s, drawn.sum(axis=1), "native" in costs.hidden) + applied,
+        "processor": _mean(forward_s, share, "processor" in costs.hidden) + seated,
+        "async": _mean(forward_s, share, "async" in costs.hidden) + seated,
     }
+
+
+def _mean(forward_s: float, masks_s: Floats, hidden: bool) -> float:
+    return float((np.maximum(forward_s, masks_s) if hidden else forward_s + masks_s).mean())
 
 
 def worker_share(drawn: Floats, workers: int) -> Floats:
@@ -142,7 +162,7 @@ def _rates(
     masks: Floats, batch: int, forward_s: float, costs: Costs, random: np.random.Generator
 ) -> tuple[dict[Method, float], float]:
     """Tokens a second of each method, and the mean seconds of a worker's masks of a step."""
-    drawn = random.choice(masks, (STEPS, batch))
+    drawn = random.choice(masks, (max(STEPS, DRAWS // batch), batch))
     took = steps(drawn, forward_s, costs)
     return {name: batch / took[name] for name in METHODS}, float(worker_share(drawn, costs.workers).mean())
 

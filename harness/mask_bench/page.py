@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from harness.mask_bench.grids import Grid
 from harness.mask_bench.numbers import MaskSummary, Times
-from harness.mask_bench.texts import Grid
 from harness.report import numbers, rows, svg
 from harness.report.frame import Axis
 from harness.report.html import TEMPLATES

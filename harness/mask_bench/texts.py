@@ -4,8 +4,7 @@ page."""
 from collections import Counter
 from collections.abc import Sequence
 
-import msgspec
-
+from harness.mask_bench.grids import Grid
 from harness.mask_bench.numbers import EngineNumbers, MaskSummary, PairNumbers, Times
 from harness.mask_bench.rows import Finding
 from harness.metrics.estimate import Estimate
@@ -19,15 +18,6 @@ FINDINGS: tuple[tuple[Finding, str], ...] = (
     ("undecided", "not shown"),
 )
 SHOWN = 40
-
-
-class Grid(msgspec.Struct, frozen=True):
-    """A table of texts: what it shows, its column heads, its rows; `note` says how to read it."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
 
 
 def grids(summary: MaskSummary) -> tuple[Grid, ...]:
