@@ -1,9 +1,9 @@
 """How often the reported 95% intervals hold the truth: `python -m benchmarks.interval_coverage [runs] [part ...]`.
 
-Draws runs from models whose true values are known, and counts. `parts` are shares, clusters, calibration, pairs and
-speed; all of them without an argument. Shares are counted exactly, over all outcomes; the rest are simulated, and
-`runs` of 400 know a coverage of 95% to 1.1 points. 97.5% is right where the truth lies on a bound (the ECE of a
-calibrated model): it can then be missed on one side only.
+Draws runs from models whose true values are known, and counts. `parts` are shares, clusters, pairs, speed, scores and
+gaps; all of them without an argument. Shares are counted exactly, over all outcomes; the rest are simulated, and `runs`
+of 400 know a coverage of 95% to 1.1 points. Scores and gaps end with a table of the least and the most over all models.
+97.5% is right where the truth lies on a bound (the ECE of a calibrated model): it can then be missed on one side only.
 """
 
 import sys
@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
+from harness.metrics.bayes import weighed
 from harness.metrics.binning import mass_edges, width_edges
 from harness.metrics.brier import reliability, resolution
-from harness.metrics.calibration import calibration
+from harness.metrics.calibration import areas, gaps, losses_of
+from harness.metrics.draws import draws
 from harness.metrics.ece import ece
 from harness.metrics.estimate import Estimate
 from harness.metrics.intervals import bounded_mean, mid_p, share
@@ -48,12 +50,16 @@ class Held:
         self.under += truth < found.low - 1e-9
         self.width += found.high - found.low
 
+    @property
+    def share(self) -> float:
+        """How often the truth was held."""
+        return 1 - (self.under + self.over) / self.runs
+
     def __str__(self) -> str:
         if not self.runs:
             return "no interval"
-        held = 1 - (self.under + self.over) / self.runs
         sides = f"above {self.over / self.runs:.1%}, below {self.under / self.runs:.1%}"
-        return f"{held:6.1%}   truth {sides}   mean width {self.width / self.runs:.4f}   of {self.runs} runs"
+        return f"{self.share:6.1%}   truth {sides}   mean width {self.width / self.runs:.4f}   of {self.runs} runs"
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,10 @@ def _saturated(rng: np.random.Generator, n: int) -> Floats:
     return np.minimum(rng.beta(6, 0.35, n), 1.0)
 
 
+def _sure(one: float, other: float) -> Callable[[np.random.Generator, int], Floats]:
+    return lambda rng, n: rng.beta(one, other, n)
+
+
 MODELS = (
     Model("calibrated", _middling, lambda c: c),
     Model("calibrated, saturated", _saturated, lambda c: c),
@@ -80,6 +90,10 @@ MODELS = (
     Model("11 points too sure", _middling, lambda c: c**1.6),
     Model("9 points too sure, saturated", _saturated, lambda c: 0.9 * c),
     Model("too sure and too unsure", _middling, lambda c: np.clip(c + 0.12 * np.sign(np.sin(20 * c)), 0, 1)),
+    Model("95% right, sure", _sure(20, 1), lambda c: c),
+    Model("99% right, sure", _sure(40, 0.4), lambda c: c),
+    Model("20% right, unsure", _sure(2, 8), lambda c: c),
+    Model("sure, a third wrong", _sure(30, 0.5), lambda c: 0.7 * c),
 )
 
 
@@ -108,18 +122,44 @@ def clusters(runs: int, rng: np.random.Generator) -> None:
         print(f"share, {groups} clusters of 5: {hits}\nmean score, {groups} clusters of 5: {scores}")
 
 
-def calibrated(runs: int, rng: np.random.Generator) -> None:
-    """Every calibration metric under every model."""
+def scores(runs: int, rng: np.random.Generator) -> None:
+    """Brier, NLL and areas, and mean confidence, under every model."""
+
+    def found(answers: Judged, seed: int) -> dict[str, Estimate]:
+        half = weighed(answers, seed)
+        sure = {"confidence": bounded_mean(answers.confidence)}
+        return losses_of(answers, half) | areas(answers, half) | sure
+
+    _calibrated(runs, rng, found, (5, 10, 20, 50, 150, 1000))
+
+
+def distances(runs: int, rng: np.random.Generator) -> None:
+    """ECE of all kinds and the parts of Brier, under every model."""
+    _calibrated(runs, rng, lambda answers, seed: gaps(answers, draws(answers, seed)), (10, 20, 50, 150, 1000))
+
+
+def _calibrated(
+    runs: int,
+    rng: np.random.Generator,
+    find: Callable[[Judged, int], dict[str, Estimate]],
+    sizes: tuple[int, ...],
+) -> None:
+    table: dict[str, dict[int, list[float]]] = {}
     for model in MODELS:
         truth = true_values(model, rng)
-        for n in (150, 1000):
-            held = {name: Held() for name in truth}
+        for n in sizes:
+            held: dict[str, Held] = {}
             for run in range(runs):
-                found = calibration(_answers(model, n, rng), run)
-                for name in truth:
-                    held[name].add(truth[name], found[name])
+                for name, estimate in find(_answers(model, n, rng), run).items():
+                    held.setdefault(name, Held()).add(truth[name], estimate)
             for name, one in held.items():
                 print(f"{model.name}, n = {n}, {name} = {truth[name]:.4f}: {one}", flush=True)
+                if one.runs:
+                    table.setdefault(name, {}).setdefault(n, []).append(one.share)
+    print("\n| metric | " + " | ".join(f"n = {n:,}" for n in sizes) + " |\n|" + "---|" * (len(sizes) + 1))
+    for name, by_size in table.items():
+        cells = (f"{min(by_size[n]):.1%} to {max(by_size[n]):.1%}" if n in by_size else "none" for n in sizes)
+        print(f"| {name} | " + " | ".join(cells) + " |")
 
 
 def true_values(model: Model, rng: np.random.Generator) -> dict[str, float]:
@@ -200,7 +240,7 @@ def _times(rng: np.random.Generator) -> Iterator[tuple[float, float]]:
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 400
-    asked = sys.argv[2:] or ["shares", "clusters", "pairs", "speed", "calibration"]
+    asked = sys.argv[2:] or ["shares", "clusters", "pairs", "speed", "scores", "gaps"]
     rng = np.random.default_rng(0)
     for part in asked:
         match part:
@@ -212,10 +252,12 @@ def main() -> None:
                 pairs(runs, rng)
             case "speed":
                 speed(runs, rng)
-            case "calibration":
-                calibrated(runs, rng)
+            case "scores":
+                scores(runs, rng)
+            case "gaps":
+                distances(runs, rng)
             case _:
-                sys.exit(f"no part {part!r}; there are shares, clusters, pairs, speed and calibration")
+                sys.exit(f"no part {part!r}; there are shares, clusters, pairs, speed, scores and gaps")
 
 
 if __name__ == "__main__":

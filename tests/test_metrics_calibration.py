@@ -338,3 +338,17 @@ def test_the_diagram_counts_what_it_leaves_out() -> None:
 
 def test_a_bin_is_closed_on_the_right() -> None:
     assert bin_of(np.array([0.0, 0.1, 0.10001, 0.9, 1.0]), width_edges()).tolist() == [0, 0, 1, 8, 9]
+
+
+def test_all_right_does_not_show_that_a_calibrated_model_is_too_unsure() -> None:
+    """Thirty right answers at 0.95 come from a calibrated model once in five times: no gap is shown. At 0.5 one is."""
+    sure, unsure = (calibration(judged(np.full(30, level), np.ones(30)), seed=0) for level in (0.95, 0.5))
+    for name in ("ece", "ece_mass", "smooth_ece", "brier_reliability"):
+        assert sure[name].low == 0
+        assert (unsure[name].low or 0) > 0.1
+
+
+def test_one_wrong_answer_leaves_open_how_well_it_is_told_from_the_others() -> None:
+    confidence = np.linspace(0.9, 1.0, 40)
+    found = calibration(judged(confidence, np.arange(40) != 20), seed=0)["brier_resolution"]
+    assert (found.high or 0) >= 0.025

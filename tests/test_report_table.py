@@ -1,11 +1,14 @@
 """The table of arms, on a page, in Markdown and on a terminal."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from report_summaries import diagram, difference, summary
 
 from harness.metrics.estimate import Estimate
+from harness.metrics.latency import Distribution, distribution, edges
 from harness.report import markdown
+from harness.report.chart_latency import chart as latencies
 from harness.report.chart_reliability import chart
 from harness.report.palette import Look
 from harness.report.reading import confidence_of, reading
@@ -88,3 +91,14 @@ def test_text_in_markdown_has_no_markup_no_mention_and_one_line(content: str) ->
     assert "\r" not in written
     for sign in "<>|`@":
         assert all(written[i - 1] == "\\" or written[i + 1] == "\u200b" for i, c in enumerate(written) if c == sign)
+
+
+def test_a_quantile_that_so_few_requests_cannot_tell_is_not_drawn_as_one() -> None:
+    few, many = (_times(n) for n in (30, 2000))
+    assert "longest 1.00 s of 30" in str(latencies("TTFT", [Look("none", 0)], {"none": few}))
+    assert "p99 990 ms" in str(latencies("TTFT", [Look("none", 0)], {"none": many}))
+
+
+def _times(n: int) -> Distribution:
+    times = np.linspace(0, 1, n)
+    return distribution(times, np.zeros(n, dtype=np.intp), edges([times]))

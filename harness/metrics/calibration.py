@@ -10,12 +10,15 @@ from harness.metrics.brier import reliability, resolution, squared_errors, uncer
 from harness.metrics.draws import Draw, draws
 from harness.metrics.ece import ece, ece_debiased
 from harness.metrics.estimate import Estimate, nothing
+from harness.metrics.gap import SEEN, Reach
 from harness.metrics.intervals import bounded_mean, share, widening
 from harness.metrics.judged import Floats, Judged
 from harness.metrics.likelihood import WORST, losses
 from harness.metrics.ranking import augrc, aurc, auroc, by_level
 from harness.metrics.smooth_ece import FINE, smooth_ece
 
+FEW = 3
+"""Answers with the rarer outcome that show something of how far it is told from the other."""
 NAMES = (
     "ece",
     "ece_mass",
@@ -39,7 +42,7 @@ def calibration(answers: Judged, seed: int) -> dict[str, Estimate]:
         return dict.fromkeys(NAMES, nothing())
     resamples = draws(answers, seed)
     half = weighed(answers, seed)
-    found = _gaps(answers, resamples) | losses_of(answers, half) | _ranks(answers, half)
+    found = gaps(answers, resamples) | losses_of(answers, half) | areas(answers, half)
     found["confidence"] = bounded_mean(answers.confidence, answers.groups)
     return {name: found[name] for name in NAMES}
 
@@ -50,32 +53,39 @@ def ece_estimate(answers: Judged, resamples: tuple[Draw, ...]) -> Estimate:
     return ece(answers, width_edges()).estimate(resamples, _widening(answers), unseen)
 
 
-def _gaps(answers: Judged, resamples: tuple[Draw, ...]) -> dict[str, Estimate]:
+def gaps(answers: Judged, resamples: tuple[Draw, ...]) -> dict[str, Estimate]:
+    """ECE of all kinds, and the parts of Brier."""
     width, mass = width_edges(), mass_edges(answers.confidence)
     accuracy = share(answers.right, answers.groups)
     unseen, widen = _unseen(answers, accuracy), _widening(answers)
     spread = uncertainty(accuracy)
     equal_mass = ece(answers, mass)
-    sharpest = (spread.high or 0.0) if unseen else 0.0
     fine = smooth_ece(answers, FINE).value()
     return {
         "ece": ece_estimate(answers, resamples),
         "ece_mass": equal_mass.estimate(resamples, widen, unseen),
         "ece_debiased": equal_mass.estimate(resamples, widen, unseen, ece_debiased(answers, mass)),
         "smooth_ece": smooth_ece(answers).estimate(resamples, widen, unseen, fine),
-        "brier_reliability": reliability(answers, width).estimate(resamples, widen, unseen**2),
-        "brier_resolution": resolution(answers, width).estimate(resamples, widen, sharpest),
+        "brier_reliability": reliability(answers, width).estimate(resamples, widen, unseen.squared()),
+        "brier_resolution": resolution(answers, width).estimate(resamples, widen, _sharpest(answers, spread)),
         "brier_uncertainty": spread,
     }
 
 
-def _unseen(answers: Judged, accuracy: Estimate) -> float:
-    """Where all were right (or all wrong), no resample can show the other outcome; then a gap may be as wide as that
-    between mean confidence and the far end of accuracy's own interval. 0 where both outcomes were seen."""
-    if accuracy.low is None or accuracy.high is None or 0 < answers.right.mean() < 1:
-        return 0.0
+def _unseen(answers: Judged, accuracy: Estimate) -> Reach:
+    """Where all were right (or all wrong), no resample can show the other outcome; a gap may then be anything between
+    mean confidence and accuracy's own interval."""
+    if accuracy.low is None or accuracy.high is None or _rarer(answers):
+        return SEEN
     confidence = float(answers.confidence.mean())
-    return max(abs(accuracy.low - confidence), abs(accuracy.high - confidence))
+    ends = abs(accuracy.low - confidence), abs(accuracy.high - confidence)
+    return Reach(0.0 if accuracy.low <= confidence <= accuracy.high else min(ends), max(ends))
+
+
+def _sharpest(answers: Judged, spread: Estimate) -> Reach:
+    """One or two answers with the rarer outcome cannot show how far it is told from the other: resolution may then be
+    all of the uncertainty."""
+    return Reach(0.0, spread.high or 0.0) if _rarer(answers) < FEW else SEEN
 
 
 def losses_of(answers: Judged, resamples: Weighed) -> dict[str, Estimate]:
@@ -100,9 +110,12 @@ def _mean_loss(loss: Callable[[Floats, Floats], Floats], answers: Judged, resamp
     )
 
 
-def _ranks(answers: Judged, resamples: Weighed) -> dict[str, Estimate]:
-    """AUROC and AURC hang on the answers with the rarer outcome alone, so their variance is known as from so many (of
-    five at least: half an answer of each outcome is in every resample)."""
+def areas(answers: Judged, resamples: Weighed) -> dict[str, Estimate]:
+    """`auroc`, `aurc` and `augrc`.
+
+    AUROC and AURC hang on the answers with the rarer outcome alone, so their variance is known as from so many (of five
+    at least: half an answer of each outcome is in every resample).
+    """
     seen, few = by_level(answers), max(_rarer(answers), 5)
 
     def area(metric: ByLevel, groups: int) -> Estimate:

@@ -24,6 +24,22 @@ WIDEST = 64.0
 
 
 @dataclass(frozen=True)
+class Reach:
+    """How far an interval must reach for what no resample can show."""
+
+    low: float
+    high: float
+
+    def squared(self) -> "Reach":
+        """The same for a gap that is squared."""
+        return Reach(self.low**2, self.high**2)
+
+
+SEEN = Reach(float("inf"), 0.0)
+"""Resamples show all of it."""
+
+
+@dataclass(frozen=True)
 class Gap:
     """`norm` of the mean over answers of `moves`, shape (n, m): each answer's residual at its place.
 
@@ -47,13 +63,13 @@ class Gap:
         return _invert(observed, self.even[None, :] * sign, noise, self.norm, (1 - level) / 2)
 
     def estimate(
-        self, resamples: tuple[Draw, ...], widen: float = 1.0, reach: float = 0.0, value: float | None = None
+        self, resamples: tuple[Draw, ...], widen: float = 1.0, reach: Reach = SEEN, value: float | None = None
     ) -> Estimate:
-        """`value` replaces the plain norm (a debiased one); the interval reaches at least to `reach`."""
+        """`value` replaces the plain norm (a debiased one); the interval holds all of `reach`."""
         low, high = self.interval(resamples, widen)
         reported = self.value() if value is None else value
-        top = max(min(max(high, reach), self.most), reported)
-        return Estimate(reported, min(low, reported), top, int(self.moves.shape[0]))
+        top = max(min(max(high, reach.high), self.most), reported)
+        return Estimate(reported, min(low, reach.low, reported), top, int(self.moves.shape[0]))
 
     def _mean(self) -> Floats:
         return np.asarray(self.moves.sum(axis=0) / self.moves.shape[0]).reshape(1, -1)

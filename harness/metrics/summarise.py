@@ -125,7 +125,7 @@ def _notes(columns: Columns, blocks: dict[str, tuple[Block, ...]], traced: bool)
     notes = []
     for name, arm in columns.arms.items():
         if missing := interrupted(arm, blocks[name]):
-            notes.append(f"{name}: {missing} of its blocks span a resumed run and are in no throughput.")
+            notes.append(f"{name}: blocks that span a resumed run, and are in no throughput: {missing}.")
     if len({arm.example.tobytes() for arm in columns.arms.values()}) > 1:
         shared = reduce(np.intersect1d, (arm.example for arm in columns.arms.values())).size
         notes.append(

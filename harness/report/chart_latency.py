@@ -43,7 +43,10 @@ def _strip(one: Distribution, look: Look, middle: float, scale: Scale, unit_s: f
 
 
 def _note(one: Distribution | None) -> str:
+    """The median, and the farthest point that so many requests tell: one that has an interval, else the longest."""
     if one is None or not one.ecdf:
         return ""
-    low, high = (one.quantiles[level].value for level in ("p50", "p99"))
-    return f"p50 {numbers.seconds(low)} · p99 {numbers.seconds(high)}"
+    told = [name for name in ("p90", "p99") if one.quantiles[name].low is not None]
+    far = f"{told[-1]} {numbers.seconds(one.quantiles[told[-1]].value)}" if told else ""
+    median = numbers.seconds(one.quantiles["p50"].value)
+    return f"p50 {median} · {far or f'longest {numbers.seconds(one.ecdf[-1])} of {one.n:,}'}"

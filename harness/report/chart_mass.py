@@ -6,7 +6,7 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from harness.metrics.masking import Wanted
-from harness.report import numbers, rows, svg
+from harness.report import rows, svg
 from harness.report.frame import Axis
 from harness.report.palette import Look
 from harness.report.scale import Scale, share
@@ -42,4 +42,4 @@ def _histogram(wanted: Wanted, look: Look, floor: float, across: Scale) -> Marku
 def _note(wanted: Wanted | None) -> str:
     if wanted is None or not wanted.tokens:
         return ""
-    return f"choice forbidden: {numbers.percent(wanted.forbidden / wanted.tokens)}"
+    return f"choice forbidden: {wanted.forbidden:,} of {wanted.tokens:,} tokens"

@@ -86,7 +86,8 @@ def shown_words(shown: int, interesting: int, examples: int) -> str:
     if not examples:
         return "No records yet."
     if not interesting:
-        return f"On all {numbers.plural(examples, 'example')} every arm gave the same valid answer."
+        which = f"all {examples:,} examples" if examples > 1 else "the one example"
+        return f"On {which} every arm gave the same valid answer."
     what = f"on which arms differ or an answer is not valid (of {examples:,} in all)"
     if shown == interesting:
         return f"All {numbers.plural(shown, 'example')} {what}."
