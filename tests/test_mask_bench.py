@@ -21,7 +21,9 @@ from harness.mask_bench.judging import unspaced
 from harness.mask_bench.messages import Walk
 from harness.mask_bench.numbers import summarise, verdict
 from harness.mask_bench.pathologies import pathologies
+from harness.mask_bench.report import write
 from harness.mask_bench.rows import CaseRow, EngineRow, Row
+from harness.mask_bench.texts import engines
 from harness.mask_bench.tokenizer import Known
 from tests.contract.walking import a_vocabulary
 from tests.tokenizers_built import byte_level
@@ -157,6 +159,17 @@ def test_a_benchmark_that_was_stopped_goes_on_with_what_is_missing(
     assert len({one.id for one in after}) == 3
 
 
+def test_a_report_is_not_made_of_texts_that_were_not_walked(finished: Path) -> None:
+    """Rows name texts by their place."""
+    data = finished / "data.jsonl"
+    before = data.read_bytes()
+    data.write_bytes(before.replace(b'"n": 1}', b'"n": 2}'))
+    with pytest.raises(DataError, match="is not what"):
+        write(finished / "run")
+    data.write_bytes(before)
+    assert write(finished / "run").html.is_file()
+
+
 def test_another_benchmark_does_not_go_on_in_the_same_folder(finished: Path) -> None:
     from harness.config import composed
     from harness.mask_bench.bench import run
@@ -171,7 +184,7 @@ def test_texts_on_which_data_and_oracle_differ_count_for_no_error() -> None:
     cases = (CaseRow((1.0, 2.0), 1), CaseRow((1.0, 2.0), 1))
     engines = {"e": EngineRow("ok", "", 0.1, cases)}
     made = Row("s", 0, ("e",), (True, True), (False, True), (2, 2), engines, (), ())
-    summary = summarise([made], ["e"], [Instance("s", json_schema({}), ())])
+    summary = summarise([made], ["e"], [Instance("s", json_schema({}), ())], Limits())
     assert summary.disagreeing == 1
     assert (summary.engines["e"].valid_rejected.n, summary.engines["e"].valid_rejected.value) == (1, 1.0)
 
@@ -182,7 +195,7 @@ def test_only_steps_that_every_engine_reached_are_shared() -> None:
         "b": EngineRow("ok", "", 0.1, (CaseRow((5.0, 6.0), 1),)),
     }
     made = Row("s", 0, ("a", "b"), (True,), (True,), (3,), engines, (), ())
-    found = summarise([made], ["a", "b"], [Instance("s", json_schema({}), ())]).engines
+    found = summarise([made], ["a", "b"], [Instance("s", json_schema({}), ())], Limits()).engines
     assert (found["a"].mask_s.n, found["a"].shared.n, found["b"].shared.n) == (3, 2, 2)
     assert found["a"].shared.max == pytest.approx(2e-6)
 
@@ -198,14 +211,21 @@ def test_the_oracle_judges_every_text_of_the_pathologies_as_they_say() -> None:
     assert wrong == []
 
 
+UNDER = {("xgrammar", "-0"), ("llguidance", "-0")}
+"""Valid texts that engines reject, and are shown to."""
+
+
 @pytest.mark.parametrize("name", ["xgrammar", "llguidance"])
-def test_the_verdicts_on_number_bounds_hold_or_the_engine_refuses_them(bench: Bench, name: str) -> None:
+def test_the_verdicts_on_number_bounds_hold_or_are_known_to_be_rejected(bench: Bench, name: str) -> None:
     """BC-12."""
     for instance in pathologies():
         if "BC-12" in instance.id:
-            one = row(bench, instance, 0).engines[name]
-            got = [case.refused is None for case in one.cases]
-            assert one.outcome == "unsupported" or got == [case.valid for case in instance.cases], instance.id
+            one = row(bench, instance, 0)
+            walked = one.engines[name].cases
+            got = {case.text: w.refused is None for case, w in zip(instance.cases, walked, strict=True)}
+            assert got == {c.text: c.valid and (name, c.text) not in UNDER for c in instance.cases}, instance.id
+            found = verdict(one, name, instance)
+            assert found == (("wrong", "rejects valid: -0 at token 2 of 3") if "-0" in got else ("ok", ""))
 
 
 def test_white_space_without_end_is_refused(bench: Bench) -> None:
@@ -238,11 +258,58 @@ def test_what_cannot_be_read_names_its_place(tmp_path: Path) -> None:
         decode({"engine": "llguidance", "data": "x", "tokenizer": "t", "folder": "f", "limits": {"cpu": 1}})
 
 
-def test_a_verdict_goes_by_what_the_set_says_of_its_texts() -> None:
+def _judged(engine: EngineRow, *cases: Case, tokens: int = 2) -> tuple[str, str]:
+    instance = Instance("s", Regex("a+"), cases, Budget())
+    valid = tuple(case.valid for case in cases)
+    oracle = tuple(True for _ in cases)
+    return verdict(Row("s", 0, ("e",), valid, oracle, (tokens,) * len(cases), {"e": engine}, (), ()), "e", instance)
+
+
+def test_a_verdict_goes_by_what_the_set_says_of_its_texts_and_shows_them() -> None:
     """BC-16: the oracle takes endless white space, an engine that does is wrong."""
-    made = Row(
-        "s", 0, ("e",), (False,), (True,), (2,), {"e": EngineRow("ok", "", 0.1, (CaseRow((1.0,), None),))}, (), ()
-    )
-    assert verdict(made, "e", Budget()) == ("wrong", "accepts text 1")
-    slow = EngineRow("ok", "", 0.1, (CaseRow((90_000.0,), 0),))
-    assert verdict(Row("s", 0, ("e",), (False,), None, (2,), {"e": slow}, (), ()), "e", Budget())[0] == "slow"
+    said, refused = CaseRow((1.0,), None), CaseRow((1.0, 90_000.0), 1)
+    assert _judged(EngineRow("ok", "", 0.1, (said,)), Case("a\n", False)) == ("wrong", "accepts invalid: a\\n")
+    long = _judged(EngineRow("ok", "", 0.1, (refused,)), Case("a" * 2000, True), tokens=400)
+    assert long == ("wrong", f"rejects valid: {'a' * 24}… (2,000 characters) at token 2 of 400")
+
+
+def test_what_passes_its_budget_is_slow_and_says_which_mask_it_was() -> None:
+    early, late = CaseRow((90_000.0,), 0), CaseRow((1.0, 90_000.0), 1)
+    case = Case("b", False)
+    assert _judged(EngineRow("ok", "", 0.1, (early,)), case) == ("slow", "the first mask took 90.0 ms")
+    assert _judged(EngineRow("ok", "", 0.1, (late,)), case) == ("slow", "mask 2 of text 1 took 90.0 ms")
+    assert _judged(EngineRow("ok", "", 1.5, (early,)), case) == ("slow", "compiling took 1.50 s")
+
+
+def test_a_row_that_a_limit_ended_says_so_and_what_was_wrong_before() -> None:
+    died = EngineRow("memory", "masks of text 2 of 2: over 600 MiB", 0.1, (CaseRow((1.0,), None),))
+    found = _judged(died, Case("b", False), Case("a", True))
+    assert found == ("memory", "masks of text 2 of 2: over 600 MiB; accepts invalid: b")
+
+
+def test_compiling_that_a_limit_ended_counts_with_the_limit() -> None:
+    """Else an engine looks fast for not getting through."""
+    rows = [
+        Row(str(i), 0, ("e",), (True,), (True,), (1,), {"e": one}, (), ())
+        for i, one in enumerate(
+            [EngineRow("ok", "", 0.1, (CaseRow((1.0,), None),), 250.0)]
+            + [EngineRow("timeout", "compiling: over 30 s of processor time", None, ())] * 2
+            + [EngineRow("unsupported", "no", None, ())] * 5
+        )
+    ]
+    instances = [Instance(row.id, json_schema({}), ()) for row in rows]
+    summary = summarise(rows, ["e"], instances, Limits())
+    assert (summary.engines["e"].compile_s.value, summary.engines["e"].compile_s.n) == (30.0, 3)
+    assert summary.engines["e"].memory_mib == 250.0
+    shown = {line[0]: line[1] for line in engines(summary).rows}
+    assert (shown["compile, p50"], shown["memory, most"]) == ("over 30.0 s", "250 MiB")
+
+
+def test_verdicts_stand_in_the_order_of_the_set_whatever_was_walked_first() -> None:
+    some = pathologies()[:3]
+    died = {"e": EngineRow("timeout", "compiling: over 30 s of processor time", None, ())}
+    rows = [
+        Row(one.id, 0, ("e",), tuple(c.valid for c in one.cases), None, (1,) * len(one.cases), died, (), ())
+        for one in reversed(some)
+    ]
+    assert list(summarise(rows, ["e"], some, Limits()).verdicts) == [one.id for one in some]

@@ -97,11 +97,11 @@ class Guarded:
         except (EOFError, OSError, psutil.NoSuchProcess, psutil.ZombieProcess):
             raise self._broken("crash", self._death()) from None
         if used_mib > self._limits.memory_mib:
-            raise self._broken("memory", f"more than {self._limits.memory_mib:,.0f} MiB")
+            raise self._broken("memory", f"over {self._limits.memory_mib:,.0f} MiB")
         if used_cpu_s > until_cpu_s:
-            raise self._broken("timeout", f"more than {self._limits.cpu_s:g} s of processor time")
+            raise self._broken("timeout", f"over {self._limits.cpu_s:g} s of processor time")
         if time.monotonic() > until_s:
-            raise self._broken("timeout", f"more than {self._limits.wall_s:g} s on the clock")
+            raise self._broken("timeout", f"over {self._limits.wall_s:g} s on the clock")
         return None
 
     def _broken(self, death: Death, reason: str) -> Broken:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
-from harness.mask_bench.instances import Budget, Instance
-from harness.mask_bench.rows import CaseRow, Disputed, Finding, Outcome, PairRow, Row
+from harness.mask_bench.config import Limits
+from harness.mask_bench.instances import Budget, Case, Instance
+from harness.mask_bench.rows import CaseRow, Disputed, EngineRow, Finding, Outcome, PairRow, Row
 from harness.metrics.estimate import Estimate, nothing
 from harness.metrics.intervals import bounded, bounded_mean, share
 from harness.metrics.judged import Floats, Ints
@@ -21,6 +22,10 @@ from harness.metrics.ratios import ratio
 
 Verdict = str
 """`ok`, `slow`, `wrong`, or the outcome of a row that is not `ok`."""
+
+
+SHOWN = 24
+"""Characters of a text that a verdict shows."""
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -37,7 +42,8 @@ class Times(msgspec.Struct, frozen=True):
 class EngineNumbers(msgspec.Struct, frozen=True):
     """One engine. `coverage`: schemas compiled of all; `whole`: schemas on which every text came out right, of all.
     `valid_rejected` and `invalid_accepted` are shares of the texts walked whose validity the data and the oracle agree
-    on. `compile_s`: median. `first_mask_s`: median of the first mask after compiling."""
+    on. `compile_s`: median; compiling that a limit ended counts with that limit. `first_mask_s`: median of the first
+    mask after compiling. `memory_mib`: the most that its process ever held."""
 
     outcomes: dict[Outcome, int]
     coverage: Estimate
@@ -47,6 +53,7 @@ class EngineNumbers(msgspec.Struct, frozen=True):
     compile_s: Estimate
     compile_p99_s: Estimate
     first_mask_s: Estimate
+    memory_mib: float | None
     mask_s: Times
     shared: Times
     reasons: tuple[tuple[str, str, str], ...]
@@ -81,9 +88,10 @@ class MaskSummary(msgspec.Struct, frozen=True):
     pairs: tuple[PairNumbers, ...]
     examples: tuple[tuple[str, Disputed], ...]
     verdicts: dict[str, dict[str, tuple[Verdict, str]]]
+    limits: Limits
 
 
-def summarise(rows: Sequence[Row], names: Sequence[str], instances: Sequence[Instance]) -> MaskSummary:
+def summarise(rows: Sequence[Row], names: Sequence[str], instances: Sequence[Instance], limits: Limits) -> MaskSummary:
     """The numbers of `rows`, over those of `instances` without a budget where there are any such."""
     budgets = {instance.id: instance.budget for instance in instances if instance.budget is not None}
     plain = [row for row in rows if row.id not in budgets] or list(rows)
@@ -93,16 +101,17 @@ def summarise(rows: Sequence[Row], names: Sequence[str], instances: Sequence[Ins
         texts=sum(len(row.valid) for row in plain),
         tokens=sum(sum(row.tokens) for row in plain),
         disagreeing=sum(_disagreeing(row) for row in plain),
-        engines={name: _engine(plain, name, names) for name in names},
+        engines={name: _engine(plain, name, names, limits) for name in names},
         pairs=tuple(_pairs(plain)),
         examples=tuple((row.id, one) for row in rows for one in row.disputed),
-        verdicts={row.id: _verdicts(row, budget) for row in rows if (budget := budgets.get(row.id)) is not None},
+        verdicts=_verdicts(rows, instances),
+        limits=limits,
     )
 
 
-def _engine(rows: Sequence[Row], name: str, names: Sequence[str]) -> EngineNumbers:
+def _engine(rows: Sequence[Row], name: str, names: Sequence[str], limits: Limits) -> EngineNumbers:
     ours = [row.engines[name] for row in rows]
-    compiled = np.array([one.compile_s for one in ours if one.compile_s is not None])
+    compiled = np.array([took_s for one in ours if (took_s := _compiling(one, limits)) is not None])
     first = np.array([one.cases[0].us[0] / 1e6 for one in ours if one.cases])
     return EngineNumbers(
         outcomes=dict(Counter(one.outcome for one in ours)),
@@ -113,11 +122,17 @@ def _engine(rows: Sequence[Row], name: str, names: Sequence[str]) -> EngineNumbe
         compile_s=_quantile(compiled, 0.5),
         compile_p99_s=_quantile(compiled, 0.99),
         first_mask_s=_quantile(first, 0.5),
+        memory_mib=max((one.peak_mib for one in ours if one.peak_mib is not None), default=None),
         mask_s=times([_flat(row.engines[name].cases) for row in rows]),
         shared=times([_shared(row, name, names) for row in rows]),
         reasons=tuple((row.id, row.engines[name].outcome, row.engines[name].reason) for row in rows
                       if row.engines[name].outcome != "ok"),
     )  # fmt: skip
+
+
+def _compiling(one: EngineRow, limits: Limits) -> float | None:
+    """Seconds; the limit where that ended it, so that an engine does not look fast for not getting through."""
+    return limits.cpu_s if one.compile_s is None and one.outcome in ("timeout", "memory") else one.compile_s
 
 
 def times(by_schema: Sequence[Sequence[float]]) -> Times:
@@ -206,22 +221,43 @@ def _same(pairs: Sequence[PairRow]) -> Estimate:
     return bounded(value, variance, int(total), groups)
 
 
-def _verdicts(row: Row, budget: Budget) -> dict[str, tuple[Verdict, str]]:
-    return {name: verdict(row, name, budget) for name in row.engines}
+def _verdicts(rows: Sequence[Row], instances: Sequence[Instance]) -> dict[str, dict[str, tuple[Verdict, str]]]:
+    """In the order of the set."""
+    found = {row.id: row for row in rows}
+    judged = [(one, found[one.id]) for one in instances if one.budget is not None and one.id in found]
+    return {one.id: {name: verdict(row, name, one) for name in row.engines} for one, row in judged}
 
 
-def verdict(row: Row, name: str, budget: Budget) -> tuple[Verdict, str]:
-    """`wrong` before `slow`: a fast wrong answer is worse."""
-    one = row.engines[name]
-    if one.outcome != "ok":
-        return one.outcome, one.reason
+def verdict(row: Row, name: str, instance: Instance) -> tuple[Verdict, str]:
+    """`wrong` before `slow`: a fast wrong answer is worse. What ended a walk ends the verdict, with what was wrong in
+    the texts before it."""
+    one, budget = row.engines[name], instance.budget or Budget()
     by_hand = msgspec.structs.replace(row, oracle=None)  # the texts of the set are judged as they were written
-    if wrong := _wrong(by_hand, name):
-        verbs = ["accepts" if one.cases[i].refused is None else "rejects" for i in wrong]
-        return "wrong", ", ".join(f"{verb} text {i + 1}" for verb, i in zip(verbs, wrong, strict=True))
-    worst_s = max(_flat(one.cases), default=0.0) / 1e6
+    faults = [_fault(instance.cases[i], one.cases[i], row.tokens[i]) for i in _wrong(by_hand, name)]
+    if one.outcome != "ok":
+        return one.outcome, "; ".join([one.reason, *faults])
+    if faults:
+        return "wrong", "; ".join(faults)
     if one.compile_s is not None and one.compile_s > budget.compile_s:
         return "slow", f"compiling took {one.compile_s:.2f} s"
-    if worst_s > budget.mask_s:
-        return "slow", f"a mask took {worst_s * 1e3:.1f} ms"
+    if (worst := _dearest(one.cases)) is not None and worst[0] > budget.mask_s:
+        return "slow", f"{worst[1]} took {worst[0] * 1e3:.1f} ms"
     return "ok", ""
+
+
+def _fault(case: Case, walked: CaseRow, tokens: int) -> str:
+    """Which text was judged wrongly and, where it was refused, how far it came."""
+    size = f" ({len(case.text):,} characters)" if len(case.text) > SHOWN else ""
+    text = "the empty text" if not case.text else case.text[:SHOWN].replace("\n", "\\n") + ("…" if size else "")
+    if walked.refused is None:
+        return f"accepts invalid: {text}{size}"
+    return f"rejects valid: {text}{size} at token {walked.refused + 1} of {tokens}"
+
+
+def _dearest(cases: Sequence[CaseRow]) -> tuple[float, str] | None:
+    """Seconds of the mask that took longest, and which it was."""
+    times = [(us / 1e6, i, step) for i, case in enumerate(cases) for step, us in enumerate(case.us)]
+    if not times:
+        return None
+    seconds, i, step = max(times)
+    return seconds, "the first mask" if i == step == 0 else f"mask {step + 1} of text {i + 1}"

@@ -67,7 +67,7 @@ def chart(title: str, shown: Sequence[Look], times: dict[str, Times]) -> Markup:
     ends = [s for one in times.values() for s in (one.p50.value, one.max) if s]
     unit_s, unit = 1e-6, "µs"
     scale = logarithmic([s / unit_s for s in ends], rows.LEFT, rows.RIGHT)
-    axis = Axis(scale, f"{title}, {unit} (logarithmic)", lambda tick: f"{tick:g}")
+    axis = Axis(scale, f"{title}, {unit} (logarithmic)", lambda tick: f"{tick:,g}")
 
     def draw(look: Look, middle: float) -> Markup:
         return _strip(times[look.arm], look, middle, scale, unit_s)

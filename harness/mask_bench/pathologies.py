@@ -18,7 +18,7 @@ TREE = {
     "additionalProperties": False,
 }
 BOUNDS: tuple[tuple[str, dict[str, object], tuple[str, ...], tuple[str, ...]], ...] = (
-    ("integer from -70", {"type": "integer", "minimum": -70}, ("-70", "-8", "0", "12"), ("-71", "-", "007")),
+    ("integer from -70", {"type": "integer", "minimum": -70}, ("-70", "-8", "0", "-0", "12"), ("-71", "-", "007")),
     ("number above 10", {"type": "number", "exclusiveMinimum": 10}, ("10.5",), ("10", "9.99")),
     ("number from 2 to 6", {"type": "number", "minimum": 2, "maximum": 6}, ("6",), ("6.4", "1.9")),
     ("number from -3 to 3", {"type": "number", "minimum": -3, "maximum": 3}, ("-0.25", "3"), ("30",)),
@@ -112,7 +112,7 @@ def _letters() -> tuple[Instance, ...]:
 
 
 def _bounds() -> tuple[Instance, ...]:
-    """BC-12, with its verdicts; `-0` is left out, another spelling of 0 that no engine owes."""
+    """BC-12, with its verdicts. `-0` is valid JSON and equals 0."""
     return tuple(
         _instance(f"bounds: {name} (BC-12)", json_schema(schema, "compact"), said, refused)
         for name, schema, said, refused in BOUNDS

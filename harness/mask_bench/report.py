@@ -8,10 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from harness.errors import DataError
 from harness.mask_bench import grids, page, texts
 from harness.mask_bench.folder import read_manifest, read_rows
 from harness.mask_bench.grids import Grid
-from harness.mask_bench.instances import read
+from harness.mask_bench.instances import digest, read
 from harness.mask_bench.numbers import MaskSummary, summarise
 from harness.report.files import write_text
 from harness.report.markdown import text as marked
@@ -28,10 +29,16 @@ class Paths(msgspec.Struct, frozen=True):
 
 
 def write(folder: Path) -> Paths:
-    """Make the reports of a benchmark in its own folder."""
+    """Make the reports of a benchmark in its own folder. Raises `DataError` where the data have changed since."""
     manifest = read_manifest(folder)
     config = manifest.config
-    summary = summarise(read_rows(folder), config.engines, read(config.sources, config.first))
+    instances = read(config.sources, config.first)
+    if (now := digest(instances)) != manifest.data_digest:
+        found = (
+            f"data: {', '.join(config.sources)} is not what {folder} walked (digest {now}, then {manifest.data_digest})"
+        )
+        raise DataError(found, "the same texts, which the rows are about", "bring them back, or run the benchmark anew")
+    summary = summarise(read_rows(folder), config.engines, instances, config.limits)
     versions = ", ".join(
         f"{name} {one.version} (set up in {one.setup_s:.1f} s)" for name, one in manifest.engines.items()
     )

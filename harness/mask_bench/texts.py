@@ -4,7 +4,9 @@ page."""
 from collections import Counter
 from collections.abc import Sequence
 
+from harness.mask_bench.config import Limits
 from harness.mask_bench.grids import Grid
+from harness.mask_bench.instances import Budget
 from harness.mask_bench.numbers import EngineNumbers, MaskSummary, PairNumbers, Times
 from harness.mask_bench.rows import Finding
 from harness.metrics.estimate import Estimate
@@ -18,6 +20,8 @@ FINDINGS: tuple[tuple[Finding, str], ...] = (
     ("undecided", "not shown"),
 )
 SHOWN = 40
+CELL = 160
+"""Characters of a cell at most."""
 
 
 def grids(summary: MaskSummary) -> tuple[Grid, ...]:
@@ -29,7 +33,7 @@ def grids(summary: MaskSummary) -> tuple[Grid, ...]:
 def lead(summary: MaskSummary) -> str:
     """One sentence: what was walked."""
     texts = f"{count(summary.schemas)} schemas, {count(summary.texts)} texts, {count(summary.tokens)} tokens"
-    unsure = f"; data and oracle differ on {count(summary.disagreeing)} texts, which count for neither error"
+    unsure = f"; texts on which data and oracle differ, and which count for neither error: {count(summary.disagreeing)}"
     return f"{texts}, token by token, without a model{unsure if summary.disagreeing else ''}."
 
 
@@ -41,16 +45,18 @@ def engines(summary: MaskSummary) -> Grid:
         ("all texts of a schema right", *(_share(one.whole) for one in named)),
         ("valid texts rejected", *(_share(one.valid_rejected) for one in named)),
         ("invalid texts accepted", *(_share(one.invalid_accepted) for one in named)),
-        ("compile, p50", *(_time(one.compile_s) for one in named)),
-        ("compile, p99", *(_time(one.compile_p99_s) for one in named)),
+        ("compile, p50", *(_compiling(one.compile_s, summary.limits) for one in named)),
+        ("compile, p99", *(_compiling(one.compile_p99_s, summary.limits) for one in named)),
         ("first mask, p50", *(_time(one.first_mask_s) for one in named)),
         *_times("a mask", [one.mask_s for one in named]),
         *_times("on shared steps", [one.shared for one in named]),
+        ("memory, most", *(_memory(one, summary.limits) for one in named)),
         ("outcomes", *(_outcomes(one) for one in named)),
     ]
     note = (
         "95% intervals in brackets, over schemas. Times are processor seconds. Engines that express different schemas "
-        "walk different texts: compare only the times on shared steps, which every engine reached."
+        "walk different texts: compare only the times on shared steps, which every engine reached. Compiling that a "
+        "limit ended counts with the limit; a mask that one ended has no time."
     )
     return Grid("Engines", ("", *summary.engines), tuple(rows), note)
 
@@ -69,10 +75,14 @@ def agreement(summary: MaskSummary) -> Grid:
 def verdicts(summary: MaskSummary) -> Grid:
     """The pathology set."""
     rows = [
-        (name, *(f"{verdict}{f': {why}' if why else ''}"[:110] for verdict, why in by_engine.values()))
+        (name, *(_clipped(f"{verdict}{f': {why}' if why else ''}") for verdict, why in by_engine.values()))
         for name, by_engine in summary.verdicts.items()
     ]
-    note = "A text that is judged wrongly is `wrong`; what passes its budget is `slow`; the rest is what ended it."
+    note = (
+        "A text that is judged wrongly is wrong; what passes its budget (compiling "
+        f"{seconds(Budget().compile_s)}, a mask {seconds(Budget().mask_s)}, processor time) is slow; the rest is what "
+        "ended it."
+    )
     return Grid("Pathologies", ("", *summary.engines), tuple(rows), note)
 
 
@@ -127,6 +137,16 @@ def _times(name: str, of: Sequence[Times]) -> list[tuple[str, ...]]:
     ]
 
 
+def _compiling(one: Estimate, limits: Limits) -> str:
+    return f"over {seconds(limits.cpu_s)}" if one.value is not None and one.value >= limits.cpu_s else _time(one)
+
+
+def _memory(one: EngineNumbers, limits: Limits) -> str:
+    if one.outcomes.get("memory"):
+        return f"over {limits.memory_mib:,.0f} MiB"
+    return MISSING if one.memory_mib is None else f"{one.memory_mib:,.0f} MiB"
+
+
 def _time(one: Estimate) -> str:
     return _with_interval(seconds(one.value), between(seconds, one))
 
@@ -137,6 +157,10 @@ def _share(one: Estimate) -> str:
 
 def _with_interval(value: str, interval: str) -> str:
     return value if value == MISSING or not interval else f"{value} ({interval})"
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= CELL else text[: CELL - 1] + "…"
 
 
 def _outcomes(one: EngineNumbers) -> str:

@@ -322,6 +322,7 @@ def test_what_a_library_is_known_to_allow_wrongly_the_oracle_refuses(
         ("xgrammar", {"type": "number", "minimum": 0}, "1e2"),
         ("llguidance", {"type": "number", "minimum": 0}, "1e2"),
         ("llguidance", {"type": "string"}, '"\x7f"'),
+        ("outlines", {"type": "object", "properties": {"a": {"$ref": "#"}}}, '{"a":' * 6 + "{}" + "}" * 6),
     ],
 )
 def test_what_a_library_is_known_to_refuse_wrongly_the_oracle_accepts(
@@ -332,6 +333,28 @@ def test_what_a_library_is_known_to_refuse_wrongly_the_oracle_accepts(
     known, automaton = _supported(library, "byte_level", constraint)
     assert accepts(constraint, text)
     assert not says(automaton, known, text)
+
+
+RECURSIVE = {"type": "object", "properties": {"a": {"$ref": "#"}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "before", "token"),
+    [(BRACKETS, "(((a", b"))"), (json_schema(RECURSIVE, "compact"), '{"a":{"a":{', b"}}")],
+)
+def test_the_mask_of_one_library_is_known_to_forbid_tokens_that_close_two_levels_of_one_rule(
+    constraint: Constraint, before: str, token: bytes
+) -> None:
+    """xgrammar: it takes such a token all the same, so a text that closes level by level can be said."""
+    known = a_vocabulary("smollm2")
+    found = {}
+    for name in ("xgrammar", "llguidance", "reference"):
+        matcher = compiler(name, "smollm2").compile(constraint).matcher()
+        for byte in before.encode():
+            matcher.advance(_token(known, bytes([byte])))
+        found[name] = _token(known, token) in may(matcher, known)
+        matcher.advance(_token(known, token))
+    assert found == {"xgrammar": False, "llguidance": True, "reference": True}
 
 
 @pytest.mark.parametrize(
