@@ -82,9 +82,12 @@ def test_answers_of_one_cluster_are_weighed_as_one() -> None:
     assert (alone.high or 0) - (alone.low or 0) == pytest.approx((together.high or 0) - (together.low or 0), rel=0.06)
 
 
-def test_so_few_answers_have_values_without_an_interval() -> None:
-    few, enough = (calibration(drawn(n), 0) for n in (FEWEST - 1, FEWEST))
-    for name in ("brier", "nll", "aurc", "augrc"):
+@pytest.mark.parametrize(
+    ("names", "fewest"), [(("brier", "nll", "aurc", "augrc"), FEWEST), (("ece", "smooth_ece", "brier_reliability"), 10)]
+)
+def test_so_few_answers_have_values_without_an_interval(names: tuple[str, ...], fewest: int) -> None:
+    few, enough = (calibration(drawn(n), 0) for n in (fewest - 1, fewest))
+    for name in names:
         assert few[name].value is not None
         assert few[name].low is None
         assert enough[name].low is not None

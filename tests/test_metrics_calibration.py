@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from harness.metrics.bayes import FEWEST
 from harness.metrics.binning import bin_of, mass_edges, width_edges
 from harness.metrics.brier import reliability as brier_reliability
 from harness.metrics.brier import resolution, squared_errors
 from harness.metrics.calibration import NAMES, calibration
 from harness.metrics.classwise import classwise, classwise_ece
+from harness.metrics.draws import FEWEST
 from harness.metrics.ece import ece, ece_debiased, folded_mean
 from harness.metrics.judged import Floats, Judged, judged
 from harness.metrics.likelihood import FLOOR, WORST, losses
@@ -300,11 +300,13 @@ def test_an_interval_holds_its_value_and_stays_in_bounds(pairs: list[tuple[float
             assert found.high <= (WORST if name == "nll" else 1) + 1e-9, name
 
 
-def test_one_answer_has_values_and_wide_intervals() -> None:
+def test_one_answer_has_values_but_no_interval_where_none_holds_the_truth() -> None:
     found = calibration(judged([0.8], [1]), seed=0)
     assert found["ece"].value == pytest.approx(0.2)
     assert found["brier"].value == pytest.approx(0.04)
-    assert (found["ece"].high or 0) > 0.6
+    assert found["ece"].high is None
+    assert found["brier"].high is None
+    assert (found["brier_uncertainty"].high or 0) > 0.2
 
 
 def test_the_same_seed_gives_the_same_intervals_and_another_seed_the_same_values() -> None:

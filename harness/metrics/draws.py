@@ -14,6 +14,8 @@ from harness.metrics.judged import Floats, Ints, Judged
 TIMES = 500
 """Resamples: a standard error is then known to 3%."""
 
+FEWEST = 10
+"""Clusters below which resamples show too little: see docs/decisions/0008-intervals.md."""
 UNITS = 2000
 ROWS = 20_000
 CELLS = 4_000_000
@@ -29,7 +31,10 @@ class Draw:
 
 
 def draws(answers: Judged, seed: int) -> tuple[Draw, ...]:
-    """Resamples of all answers, or of several subsets of them; the same seed and answers give the same draws."""
+    """Resamples of all answers, or of several subsets of them; the same seed and answers give the same draws. None of
+    fewer than `FEWEST` clusters."""
+    if answers.clusters < FEWEST:
+        return ()
     generator = np.random.default_rng(seed)
     if answers.clusters <= UNITS and answers.n <= ROWS:
         return (_draw(answers, np.arange(answers.clusters), TIMES, generator),)

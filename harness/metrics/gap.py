@@ -66,10 +66,12 @@ class Gap:
         self, resamples: tuple[Draw, ...], widen: float = 1.0, reach: Reach = SEEN, value: float | None = None
     ) -> Estimate:
         """`value` replaces the plain norm (a debiased one); the interval holds all of `reach`."""
+        reported, n = self.value() if value is None else value, int(self.moves.shape[0])
+        if not resamples:
+            return Estimate(reported, None, None, n)
         low, high = self.interval(resamples, widen)
-        reported = self.value() if value is None else value
         top = max(min(max(high, reach.high), self.most), reported)
-        return Estimate(reported, min(low, reach.low, reported), top, int(self.moves.shape[0]))
+        return Estimate(reported, min(low, reach.low, reported), top, n)
 
     def _mean(self) -> Floats:
         return np.asarray(self.moves.sum(axis=0) / self.moves.shape[0]).reshape(1, -1)

@@ -43,9 +43,7 @@ def _has(summary: Summary, look: Look, confidence: Confidence) -> bool:
 def _reliability(summary: Summary, look: Look, confidence: Confidence) -> Figure:
     diagram = summary.reliability[look.arm][confidence]
     ece = summary.arms[look.arm].get(f"{confidence}_ece", NOTHING)
-    between = numbers.between(numbers.fixed, ece)
+    between = numbers.between(numbers.fixed, ece) or numbers.NO_INTERVAL
     without = f", {diagram.without:,} without confidence" if diagram.without else ""
-    caption = (
-        f"ECE {numbers.fixed(ece.value)}{f' ({between})' if between else ''}, n\u00a0=\u00a0{diagram.n:,}{without}"
-    )
+    caption = f"ECE {numbers.fixed(ece.value)} ({between}), n\u00a0=\u00a0{diagram.n:,}{without}"
     return Figure(f"{look.letter} {look.arm}", caption, chart_reliability.chart(look, diagram))
