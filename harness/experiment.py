@@ -29,6 +29,7 @@ from harness.progress import Progress
 from harness.prompt import Prompter
 from harness.record import Record
 from harness.report import tokens
+from harness.sayable import check_sayable
 from harness.task import Task
 from harness.tokens import vocabulary
 
@@ -82,6 +83,7 @@ def _asker(plan: Plan, deployment: Deployment) -> Asker:
     info = deployment.info
     prompter = Prompter.load(info.tokenizer)
     spelled = vocabulary(prompter.tokenizer, info.width, info.stop_ids)
+    check_sayable(plan.task.constraints, spelled)
     return Asker(deployment, plan.task, prompter, spelled, plan.seed)
 
 

@@ -16,7 +16,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "gbnf_reader",
         "grammar",
     )
-    + ("vocabulary", "method", "mask", "request", "deployment"),
+    + ("vocabulary", "sayable", "method", "mask", "request", "deployment"),
     (
         "tokens",
         "dataset",

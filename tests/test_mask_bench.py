@@ -10,6 +10,7 @@ import pytest
 
 from harness.__main__ import main
 from harness.constraint import JsonSchema, Regex, json_schema, judge
+from harness.deployments.embedded.weights import DEFAULT_MODEL
 from harness.errors import ConfigError, DataError, ResumeError
 from harness.mask_bench.agreement import pair_rows
 from harness.mask_bench.bench import Bench, row
@@ -24,9 +25,9 @@ from harness.mask_bench.pathologies import pathologies
 from harness.mask_bench.report import write
 from harness.mask_bench.rows import CaseRow, EngineRow, Row
 from harness.mask_bench.texts import engines
-from harness.mask_bench.tokenizer import Known
+from harness.mask_bench.tokenizer import Known, load
 from tests.contract.walking import a_vocabulary
-from tests.tokenizers_built import byte_level
+from tests.tokenizers_built import byte_level, sentencepiece_style
 
 CONFIG = MasksConfig(("llguidance", "xgrammar"), "pathologies", "", "", limits=Limits(60, 300, 4096))
 MEALS = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
@@ -239,6 +240,23 @@ def test_an_unchecked_date_is_no_valid_date() -> None:
     date = JsonSchema('{"type": "string", "format": "date-time"}')
     said = ["2024-13-45", "2024-02-30T25:61:00Z", "2024-02-29T12:00:00Z"]
     assert [judge(date, f'"{one}"').accepted for one in said] == [False, False, True]
+
+
+def test_texts_are_walked_in_tokens_that_spell_them_whatever_a_tokenizer_does_at_the_start_of_a_text() -> None:
+    """A tokenizer as Llama 2 has puts a space before every text, which no compact schema allows."""
+    known = Known(sentencepiece_style(), a_vocabulary("sentencepiece"))
+    for text in ('{"name": "value"}', "yes", " yes", "", "悪い\n", "\n"):
+        ids = known.ids(text)
+        assert known.vocabulary.bytes_of(ids[:-1]) == text.encode()
+        assert ids[-1] == known.vocabulary.stop_ids[0]
+
+
+def test_a_text_that_the_tokenizer_drops_characters_of_is_refused_and_not_walked() -> None:
+    """Else another text would be walked than the one that was judged."""
+    known = load(DEFAULT_MODEL)
+    assert known.vocabulary.text(known.ids('{"a": "悪"}')[:-1]) == '{"a": "悪"}'
+    with pytest.raises(DataError, match=r"'ab' of the text 'a\\x04b'"):
+        known.ids("a\x04b")
 
 
 def test_a_folder_and_a_file_of_schemas_are_read_alike(tmp_path: Path) -> None:

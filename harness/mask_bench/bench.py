@@ -47,6 +47,8 @@ def run(config: MasksConfig) -> Path:
     """Walk what is missing; returns the folder. Raises `HarnessError` for what is wrong with the set-up. Ctrl-C leaves
     whole lines behind."""
     instances, known = read(config.sources, config.first), load(config.tokenizer)
+    for text in (case.text for instance in instances for case in instance.cases):
+        known.ids(text)  # raises before anything is walked
     bench = _bench(config, known)
     try:
         ready = {name: guarded.start() for name, guarded in bench.engines.items()}

@@ -12,6 +12,9 @@ from harness.errors import DataError
 from harness.tokens import vocabulary
 from harness.vocabulary import Vocabulary
 
+BEFORE = "\n"
+SHOWN = 80
+
 
 @dataclass(frozen=True)
 class Known:
@@ -21,8 +24,28 @@ class Known:
     vocabulary: Vocabulary
 
     def ids(self, text: str) -> tuple[int, ...]:
-        """The tokens of `text` and the stop token."""
-        return (*self.tokenizer.encode(text, add_special_tokens=False).ids, self.vocabulary.stop_ids[0])
+        """The tokens that spell `text`, as they would behind other text, and the stop token. Raises `DataError` where
+        there are none."""
+        alone = self._encoded(text)
+        ids = alone if self._spell(alone, text) else self._behind(text)
+        if not self._spell(ids, text):
+            found = f"data: the tokenizer makes {self.vocabulary.text(alone)[:SHOWN]!r} of the text {text[:SHOWN]!r}"
+            raise DataError(
+                found, "a text that its tokens spell", "leave it out of the data, or take another tokenizer"
+            )
+        return (*ids, self.vocabulary.stop_ids[0])
+
+    def _encoded(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def _behind(self, text: str) -> list[int]:
+        """The tokens of `text` behind a line break: at the start of a text some tokenizers add a space."""
+        before, ids = len(self._encoded(BEFORE)), self._encoded(BEFORE + text)
+        return ids[before:] if ids[:before] == self._encoded(BEFORE) else ids
+
+    def _spell(self, ids: list[int], text: str) -> bool:
+        return self.vocabulary.bytes_of(ids) == text.encode()
 
 
 def load(name: str) -> Known:
