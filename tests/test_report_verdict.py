@@ -5,7 +5,7 @@ import re
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
-from report_summaries import COUNTS, difference, ratio, summary
+from report_summaries import COUNTS, diagram, difference, ratio, summary
 
 from harness.metrics.estimate import Estimate
 from harness.metrics.pairs import Pair
@@ -151,6 +151,15 @@ def test_a_difference_that_the_examples_left_out_could_undo_says_so() -> None:
 
 def _on_part(value: float) -> Pair:
     return msgspec.structs.replace(difference("native/llguidance", "none", value, 0.001), n=150)
+
+
+def test_answers_that_calibration_leaves_out_are_counted() -> None:
+    some = msgspec.structs.replace(diagram(), n=150, without=50)
+    sure = {"label_ece": Estimate(0.1, None, None, 150)}
+    made = msgspec.structs.replace(
+        summary({"none": sure, "b": sure}), reliability={"none": {"label": some}, "b": {"label": diagram()}}
+    )
+    assert "left out of calibration under it: none 50 of 200." in " ".join(verdict(made).cautions)
 
 
 def test_notes_of_the_metrics_stand_in_the_verdict() -> None:

@@ -139,6 +139,25 @@ def test_a_page_over_many_records_stays_small_and_says_what_it_leaves_out(tmp_pa
     assert paths.html.stat().st_size < 5_000_000
 
 
+def test_a_run_that_was_stopped_says_what_it_lacks(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", examples=10, arms=ARMS[:3])
+    path = folder / "records.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(line for line in lines[:18] if b'"arm":"native' not in line))
+    said = " ".join(write_reports(folder).summary.notes)
+    assert "Of 10 examples there are records of: none 6, native/llguidance 0, processor/lm_format_enforcer 6." in said
+    compared = write_comparison([folder, write_run(tmp_path / "whole", examples=10, arms=ARMS[:1])], tmp_path / "out")
+    assert "run:native/llguidance 0" in " ".join(compared.summary.notes)
+    assert not write_reports(tmp_path / "whole").summary.notes
+
+
+def test_a_run_without_a_record_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", examples=2, arms=ARMS[:2])
+    (folder / "records.jsonl").write_bytes(b"")
+    page = write_reports(folder).html.read_text(encoding="utf-8")
+    assert "No request has a record: nothing was measured." in page
+
+
 def test_goodput_stands_in_every_report_once_a_target_is_named(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", examples=40, arms=ARMS[:2])
     paths = write_reports(folder, Targets(ttft_ms=60, tpot_ms=50))

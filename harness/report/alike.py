@@ -1,5 +1,7 @@
-"""Whether runs that are compared were asked the same: examples, prompts, model, config. What differs is said, because a
-paired difference is the method's only where nothing else changed."""
+"""Whether runs that are compared were asked the same: examples, prompts, model, config; and whether a run is whole.
+
+What differs is said, because a paired difference is the method's only where nothing else changed.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 import msgspec
 
 from harness.manifest import Manifest
+from harness.metrics.quality import Counts
 from harness.report import numbers
 from harness.report.setup import read_manifest, without_secrets
 from harness.report.sources import Source
@@ -33,6 +36,17 @@ def differences(sources: Sequence[Source]) -> tuple[str, ...]:
         found += _examples(names, prompts, _prompts(other.folder))
         found += _manifests(names, manifest, read_manifest(other.folder))
     return tuple(found)
+
+
+def unfinished(source: Source, counts: Mapping[str, Counts]) -> tuple[str, ...]:
+    """A sentence where a run has fewer records than it was to make: it was stopped, and can go on."""
+    manifest = read_manifest(source.folder)
+    made = {arm: counts[name].n if (name := source.arm(arm)) in counts else 0 for arm in manifest.arms}
+    short = [f"{source.arm(arm)} {n:,}" for arm, n in made.items() if n < manifest.examples]
+    if not short:
+        return ()
+    of = numbers.plural(manifest.examples, "example")
+    return (f"The run is not finished. Of {of} there are records of: {', '.join(short)}.",)
 
 
 def _prompts(folder: Path) -> dict[str, int]:

@@ -54,7 +54,10 @@ def write_comparison(run_folders: Sequence[Path], out: Path, targets: Targets | 
         greedy=all(map(is_greedy, manifests)),
         targets=held,
     )
-    summary = msgspec.structs.replace(summary, notes=(*alike.differences(sources.all), *others, *summary.notes))
+    missing = [note for source in sources.all for note in alike.unfinished(source, summary.counts)]
+    summary = msgspec.structs.replace(
+        summary, notes=(*alike.differences(sources.all), *others, *missing, *summary.notes)
+    )
     texts = _texts(sources, manifests)
     shown = show_examples(sources, summary, harvest, texts, EXAMPLE_BYTES)
     title = f"{task}: {' against '.join(source.name for source in sources.all)}"

@@ -65,7 +65,9 @@ def _difference_figure(metric: str, summary: Summary, letters: dict[str, str]) -
     ratio = pairs[0].kind == "ratio"
     rows = [_difference(pair, letters) for pair in shown]
     title = f"{'Ratios' if ratio else 'Differences'} in {NAMES[metric].title}, paired"
-    caption = f"A full mark is an established difference, a hollow one is not. Bars are 95% intervals.{more}"
+    caption = (
+        f"A full mark is an established difference, a hollow one is not. Bars are 95% intervals, each by itself.{more}"
+    )
     unit = "times as much" if ratio else "percentage points"
     picture = chart_differences.chart(title, rows, 1.0 if ratio else 0.0, unit, ratio)
     few = len(letters) <= MOST_NAMED

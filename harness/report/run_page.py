@@ -8,7 +8,7 @@ from harness.manifest import Manifest
 from harness.metrics.summarise import summarise
 from harness.metrics.summary import Summary
 from harness.metrics.targets import Targets
-from harness.report import examples, html, interest, numbers, tokens
+from harness.report import alike, examples, html, interest, numbers, tokens
 from harness.report.goodput import targets_of
 from harness.report.harvest import Harvest
 from harness.report.page import Examples, TaskPage, shown_words, task_page
@@ -43,6 +43,8 @@ def read_run(folder: Path, example_bytes: int, targets: Targets | None = None) -
             greedy=is_greedy(manifest),
             targets=targets_of(manifest) if targets is None else targets,
         )
+    missing = alike.unfinished(Source(folder), summary.counts)
+    summary = msgspec.structs.replace(summary, notes=(*missing, *summary.notes))
     texts = tokens.read(folder, manifest.deployment.stop_ids)
     title, subtitle = f"{manifest.task} on {manifest.deployment.name}", _subtitle(manifest)
     shown = show_examples(sources, summary, harvest, texts, example_bytes)

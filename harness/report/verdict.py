@@ -68,8 +68,8 @@ def verdict(summary: Summary) -> Verdict:
     established = tuple(
         sentence for metric, pairs in about.items() for sentence in _established(metric, pairs, order, summary.counts)
     )
-    cautions = (*_cautions(summary), *_fragile(about, summary.counts), *_lengths(summary), *summary.notes)
-    return Verdict(_lead(summary, about), established, tuple(_open(about, order)), cautions)
+    cautions = (*_cautions(summary), *_fragile(about, summary.counts), *_unsure(summary), *_lengths(summary))
+    return Verdict(_lead(summary, about), established, tuple(_open(about, order)), (*cautions, *summary.notes))
 
 
 def listing(names: Sequence[str], end: str = "and", most: int = LISTED) -> str:
@@ -83,6 +83,8 @@ def _of(summary: Summary, metric: str) -> tuple[Pair, ...]:
 
 
 def _lead(summary: Summary, about: Mapping[str, Sequence[Pair]]) -> str:
+    if not summary.arms:
+        return "No request has a record: nothing was measured."
     if len(summary.arms) < 2:
         return "One arm alone: its numbers stand with their intervals, and there is nothing to compare it with."
     order, named = tuple(summary.arms), {"accuracy": "Accuracy", "validity": "Validity", "tokens_per_s": "Throughput"}
@@ -206,6 +208,16 @@ def _fragile(about: Mapping[str, Sequence[Pair]], counts: Mapping[str, Counts]) 
                 f"established there could be undone by the others, between {named}."
             )
     return found
+
+
+def _unsure(summary: Summary) -> list[str]:
+    """A word where calibration is of a part of the answers, which need not be like the rest."""
+    first = confidence_of(summary)
+    found = {arm: given[first] for arm, given in summary.reliability.items() if first in given}
+    named = [f"{arm} {one.without:,} of {one.n + one.without:,}" for arm, one in found.items() if one.without]
+    if not named:
+        return []
+    return [f"Finished answers without a {first} confidence, left out of calibration under it: {listing(named)}."]
 
 
 def _lengths(summary: Summary) -> list[str]:
