@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, logit
 from scipy.stats import binom
 
 from harness.metrics.bayes import weighed
@@ -111,7 +112,7 @@ def shares() -> None:
 
 
 def clusters(runs: int, rng: np.random.Generator) -> None:
-    """Shares and scores of examples that come in clusters of five with a correlation of about 0.3."""
+    """Shares and scores of examples that come in clusters of five with a correlation of about 0.3; their calibration."""
     for groups in (20, 60):
         hits, scores = Held(), Held()
         for _ in range(runs):
@@ -120,6 +121,23 @@ def clusters(runs: int, rng: np.random.Generator) -> None:
             hits.add(0.8, share((rng.random(chance.size) < chance).astype(float), cluster))
             scores.add(0.8, bounded_mean(chance, cluster))
         print(f"share, {groups} clusters of 5: {hits}\nmean score, {groups} clusters of 5: {scores}")
+    many = _clustered(TRUTH // 5, rng)
+    error = float(((many.confidence - many.right) ** 2).mean())
+    area = float(auroc(*by_level(many))[0])
+    for groups in (10, 20, 60):
+        brier, rank = Held(), Held()
+        for run in range(runs):
+            half = weighed(answers := _clustered(groups, rng), run)
+            brier.add(error, losses_of(answers, half)["brier"])
+            rank.add(area, areas(answers, half)["auroc"])
+        print(f"Brier, {groups} clusters of 5: {brier}\nAUROC, {groups} clusters of 5: {rank}", flush=True)
+
+
+def _clustered(groups: int, rng: np.random.Generator) -> Judged:
+    """Clusters of five: all of one are harder or easier than the model thinks, by a normal step in log-odds."""
+    confidence = rng.beta(4, 1.5, 5 * groups)
+    step = np.repeat(rng.normal(0, 1, groups), 5)
+    return judged(confidence, rng.random(5 * groups) < expit(logit(confidence) + step), np.repeat(np.arange(groups), 5))
 
 
 def scores(runs: int, rng: np.random.Generator) -> None:
