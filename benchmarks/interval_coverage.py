@@ -112,7 +112,7 @@ def shares() -> None:
 
 
 def clusters(runs: int, rng: np.random.Generator) -> None:
-    """Shares and scores of examples that come in clusters of five with a correlation of about 0.3; their calibration."""
+    """Shares and scores of examples that come in clusters of five with a correlation of about 0.3; calibration."""
     for groups in (20, 60):
         hits, scores = Held(), Held()
         for _ in range(runs):
