@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from harness.metrics.bayes import ByLevel, Weighed, weighed
-from harness.metrics.binning import mass_edges, width_edges
+from harness.metrics.binning import bin_of, mass_edges, width_edges
 from harness.metrics.brier import reliability, resolution, squared_errors, uncertainty
 from harness.metrics.draws import Draw, draws
 from harness.metrics.ece import ece, ece_debiased
@@ -67,7 +67,7 @@ def gaps(answers: Judged, resamples: tuple[Draw, ...]) -> dict[str, Estimate]:
         "ece_debiased": equal_mass.estimate(resamples, widen, unseen, ece_debiased(answers, mass)),
         "smooth_ece": smooth_ece(answers).estimate(resamples, widen, unseen, fine),
         "brier_reliability": reliability(answers, width).estimate(resamples, widen, unseen.squared()),
-        "brier_resolution": resolution(answers, width).estimate(resamples, widen, _sharpest(answers, spread)),
+        "brier_resolution": _resolution(answers, resamples, spread),
         "brier_uncertainty": spread,
     }
 
@@ -82,10 +82,14 @@ def _unseen(answers: Judged, accuracy: Estimate) -> Reach:
     return Reach(0.0 if accuracy.low <= confidence <= accuracy.high else min(ends), max(ends))
 
 
-def _sharpest(answers: Judged, spread: Estimate) -> Reach:
-    """One or two answers with the rarer outcome cannot show how far it is told from the other: resolution may then be
-    all of the uncertainty."""
-    return Reach(0.0, spread.high or 0.0) if _rarer(answers) < FEW else SEEN
+def _resolution(answers: Judged, resamples: tuple[Draw, ...], spread: Estimate) -> Estimate:
+    """Over one bin resolution is 0 and no resample shows another, so there is no interval. One or two answers with the
+    rarer outcome cannot show how far it is told from the other: resolution may then be all of the uncertainty."""
+    edges = width_edges()
+    if np.unique(bin_of(answers.confidence, edges)).size == 1:
+        return Estimate(0.0, None, None, answers.n)
+    reach = Reach(0.0, spread.high or 0.0) if _rarer(answers) < FEW else SEEN
+    return resolution(answers, edges).estimate(resamples, _widening(answers), reach)
 
 
 def losses_of(answers: Judged, resamples: Weighed) -> dict[str, Estimate]:
