@@ -56,6 +56,15 @@ class Explaining(Protocol):
         window. Raises `DeploymentError`."""
 
 
+@runtime_checkable
+class Restarting(Protocol):
+    """A deployment that can come back after it died."""
+
+    @property
+    def restarts(self) -> int:
+        """How often it has come back. Whatever it held (caches, workers, compiled constraints) was lost each time."""
+
+
 class DeploymentFactory(Protocol):
     """A frozen deployment config that can be started; entering it yields the running deployment."""
 

@@ -14,7 +14,7 @@ import msgspec
 from harness import manifest as manifests
 from harness.blocks import Turn, turns
 from harness.constraint import Labels
-from harness.deployment import Deployment, DeploymentFactory
+from harness.deployment import Deployment, DeploymentFactory, Restarting
 from harness.exchange import Asker, Exchange, Question, digest, questions
 from harness.explaining import explained, unexplained
 from harness.folder import MANIFEST, RECORDS, WARM_UP, RunFolder, keep, open_folder, writing
@@ -71,7 +71,6 @@ async def _run(plan: Plan) -> Path:
         todo = turns(list(by_id), plan.methods, plan.block, plan.seed, folder.done())
         gpus: list[dict[str, Any]] = []
         with sampled(gpus):
-            await _warm_up(plan, asker, folder, todo, asked)
             await _ask_all(plan, asker, folder, todo, by_id)
         if gpus:
             with writing("the manifest"):
@@ -126,12 +125,15 @@ def _manifest(plan: Plan, deployment: Deployment, asked: Sequence[Question], che
 
 async def _warm_up(
     plan: Plan, asker: Asker, folder: RunFolder, todo: Sequence[Turn], asked: Sequence[Question]
-) -> None:
+) -> int:
     """Uncounted requests of each arm that has work left, so that start-up (workers, token tables) and the first use of
     a constraint are not part of its throughput; the first line of an arm in `warmup.jsonl` is its cold one.
 
     Where every example has its own constraint, warming with one of them would make it cheaper than the rest: then only
-    the start-up is paid, with a constraint of the harness's own."""
+    the start-up is paid, with a constraint of the harness's own.
+
+    Returns how often the deployment had come back before: what came back since is cold again."""
+    restarts = _restarts(asker.deployment)
     shared = len(set(plan.task.constraints.values())) <= 1
     warm = asker if shared else _with_own_constraint(asker)
     journal = folder.journal(WARM_UP)
@@ -141,6 +143,7 @@ async def _warm_up(
                 exchange = await warm.ask(question, method, f"{folder.session}.warm-up")
                 keep(journal, record_of(warm.task, exchange, None, -1, folder.session))
     journal.close()
+    return restarts
 
 
 def _with_own_constraint(asker: Asker) -> Asker:
@@ -151,10 +154,14 @@ def _with_own_constraint(asker: Asker) -> Asker:
 async def _ask_all(
     plan: Plan, asker: Asker, folder: RunFolder, todo: Sequence[Turn], by_id: Mapping[str, Question]
 ) -> None:
+    """Every turn, each on a warm deployment: one that died and came back is warmed up again."""
     journal, labels = folder.journal(RECORDS), LabelBook(asker)
+    warm = await _warm_up(plan, asker, folder, todo, list(by_id.values()))
     progress = Progress(sum(len(turn.examples) for turn in todo))
     try:
         for turn in todo:
+            if _restarts(asker.deployment) != warm:
+                warm = await _warm_up(plan, asker, folder, todo, list(by_id.values()))
             asked = [by_id[example] for example in turn.examples]
             async with aclosing(_records(plan, asker, labels, turn, asked, folder.session)) as records:
                 async for record in records:
@@ -163,6 +170,10 @@ async def _ask_all(
     finally:
         progress.close()
         journal.close()
+
+
+def _restarts(deployment: Deployment) -> int:
+    return deployment.restarts if isinstance(deployment, Restarting) else 0
 
 
 async def _records(

@@ -66,6 +66,21 @@ def test_a_block_that_spans_sessions_is_in_no_throughput() -> None:
     assert interrupted(rows, blocks) == 1
 
 
+def test_a_request_that_was_sent_again_is_in_no_time_and_its_block_in_no_throughput() -> None:
+    """A server that died in the middle of block 0 and was started again; all of block 1 was lost with it."""
+    attempts = [1, 2, 1, 1, 3, 2]
+    rows = arm(slims(6, block=[0, 0, 2, 2, 1, 1], attempts=attempts, sent_s=[0.0, 60.0, 99.0, 99.0, 60.0, 61.0]))
+    blocks = whole_blocks(rows, ANY)
+    assert [block.block for block in blocks] == [2]
+    assert interrupted(rows, blocks) == 2
+    assert latencies(rows)["e2e_s_p50"].n == 3
+
+
+def test_a_failure_that_was_sent_again_disturbs_its_block_too() -> None:
+    rows = arm(slims(2, outcome=["valid", "failed"], attempts=[1, 3], e2e_s=[1.0, None], sent_s=0.0))
+    assert whole_blocks(rows, ANY) == ()
+
+
 def test_failed_requests_are_in_no_throughput() -> None:
     """BC-21."""
     rows = arm(slims(3, outcome=["valid", "failed", "valid"], e2e_s=[1.0, None, 1.0], tokens=[10, 99, 10], sent_s=0.0))

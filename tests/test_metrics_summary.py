@@ -158,7 +158,7 @@ def test_arms_with_records_of_other_examples_are_said_to_have_them() -> None:
 def test_interrupted_blocks_and_unlabelled_rows_are_said() -> None:
     records = slims(16, block=[0] * 8 + [1] * 8, session=[0] * 4 + [1] * 12, right=[None, *[True] * 15])
     notes = " ".join(summary(records).notes)
-    assert "none: blocks that span a resumed run, and are in no throughput: 1." in notes
+    assert "none: blocks that were interrupted, and are in no throughput: 1." in notes
     assert "1 answered examples have no gold answer" in notes
 
 

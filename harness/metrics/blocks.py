@@ -2,6 +2,7 @@
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.metrics.columns import Arm
 from harness.metrics.judged import Floats, Ints
@@ -26,13 +27,15 @@ class Block(msgspec.Struct, frozen=True):
 
 
 def timed(arm: Arm) -> Ints:
-    """The rows with an answer whose times are known, ordered by block."""
-    rows = np.flatnonzero(arm.answered & ~np.isnan(arm.number["e2e_s"]))
+    """The rows with an answer whose times are known, ordered by block. A request that was sent again has none: what was
+    measured is its last sending alone."""
+    rows = np.flatnonzero(_came(arm) & (arm.count["attempts"] == 1))
     return rows[np.argsort(arm.count["block"][rows], kind="stable")]
 
 
 def whole_blocks(arm: Arm, targets: Targets) -> tuple[Block, ...]:
-    """The blocks that were not interrupted: all of an arm's blocks but those that span sessions of a resumed run."""
+    """The blocks that were not interrupted: all of an arm's blocks but those that span sessions of a resumed run, or in
+    which a request had to be sent again (its server died, say)."""
     rows = timed(arm)
     if rows.size == 0:
         return ()
@@ -50,13 +53,22 @@ def whole_blocks(arm: Arm, targets: Targets) -> tuple[Block, ...]:
     return tuple(
         Block(int(names[i]), int(first[i]), int(sums[0][i]), int(sums[1][i]), float(seconds[i]), int(sums[2][i]),
               int(sums[3][i]))
-        for i in np.flatnonzero((first == last) & (seconds > 0))
+        for i in np.flatnonzero((first == last) & (seconds > 0) & ~np.isin(names, _sent_again(arm)))
     )  # fmt: skip
 
 
 def interrupted(arm: Arm, whole: tuple[Block, ...]) -> int:
     """How many of an arm's blocks are not whole."""
-    return int(np.unique(arm.count["block"][timed(arm)]).size) - len(whole)
+    return int(np.unique(arm.count["block"][_came(arm)]).size) - len(whole)
+
+
+def _came(arm: Arm) -> NDArray[np.bool_]:
+    return arm.answered & ~np.isnan(arm.number["e2e_s"])
+
+
+def _sent_again(arm: Arm) -> NDArray[np.int64]:
+    """The blocks with a request that was sent more than once."""
+    return np.unique(arm.count["block"][arm.count["attempts"] > 1])
 
 
 def in_time(arm: Arm, targets: Targets) -> Floats:

@@ -125,7 +125,9 @@ def _notes(columns: Columns, blocks: dict[str, tuple[Block, ...]], traced: bool)
     notes = []
     for name, arm in columns.arms.items():
         if missing := interrupted(arm, blocks[name]):
-            notes.append(f"{name}: blocks that span a resumed run, and are in no throughput: {missing}.")
+            notes.append(f"{name}: blocks that were interrupted, and are in no throughput: {missing}.")
+        if again := quality.counts(arm).retried:
+            notes.append(f"{name}: requests that were sent more than once, and are in no time and no rate: {again}.")
     if len({arm.example.tobytes() for arm in columns.arms.values()}) > 1:
         shared = reduce(np.intersect1d, (arm.example for arm in columns.arms.values())).size
         notes.append(

@@ -65,6 +65,11 @@ class SGLangDeployment:
     def info(self) -> DeploymentInfo:
         return self.parts.info
 
+    @property
+    def restarts(self) -> int:
+        """How often its server has come back after it was gone."""
+        return self.parts.life.restarts
+
     async def generate(self, request: Request) -> Completion | Failure:
         sent_s, sent = time.time(), time.perf_counter()
 

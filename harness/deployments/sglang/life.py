@@ -19,6 +19,9 @@ PATIENCE_S = 15.0
 class Life(Protocol):
     """What stands behind a URL."""
 
+    restarts: int
+    """How often it has come back after it was gone."""
+
     @property
     def log(self) -> Path | None:
         """The server's log, where this process has it."""
@@ -35,10 +38,13 @@ class Attached:
 
     def __init__(self, root_url: str) -> None:
         self._root_url = root_url
+        self.restarts = 0
+        self._gone = False
 
     async def after_loss(self, sent: float) -> Found:
         deadline = time.monotonic() + PATIENCE_S
         while not await answers(self._root_url):
+            self._gone = True
             if time.monotonic() > deadline:
                 raise DeploymentError(
                     f"the server at {self._root_url} is gone: nothing answers /ready",
@@ -47,6 +53,8 @@ class Attached:
                     "stopped",
                 )
             await asyncio.sleep(0.5)
+        self.restarts += self._gone
+        self._gone = False
         return "alive"
 
 
