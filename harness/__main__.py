@@ -4,6 +4,7 @@ Heavy libraries load only when used.
 """
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from harness.commands import capacity, compare, masks, preflight, report, run
     from harness.errors import HarnessError
 
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # a job that is told to end, as Ctrl-C
     commands = {"run": run, "report": report, "compare": compare, "preflight": preflight}
     command = (commands | {"masks": masks, "capacity": capacity})[parsed.command]
     try:

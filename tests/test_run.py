@@ -199,7 +199,8 @@ def test_a_full_disk_stops_the_run_with_whole_records_and_it_goes_on_later(whole
     assert len(_records(folder)) == 24
 
 
-def test_ctrl_c_keeps_the_records_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_or_being_told_to_end_keeps_the_records_and_says_so(tmp_path: Path, how: signal.Signals) -> None:
     folder = tmp_path / "run"
     process = subprocess.Popen(
         _command(folder),
@@ -213,7 +214,7 @@ def test_ctrl_c_keeps_the_records_and_says_so(tmp_path: Path) -> None:
     deadline = time.monotonic() + 150
     while time.monotonic() < deadline and not (path.exists() and path.read_bytes().count(b"\n") >= 3):
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, how)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "kept" in errors
