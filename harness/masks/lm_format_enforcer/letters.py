@@ -1,8 +1,10 @@
 """The characters that may come next, and the first bytes of those that no single token spells."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from harness.masks.lm_format_enforcer.pieces import Pieces
+from harness.masks.utf8 import reach
 
 OTHER = "\ufffd"
 """Stands, in the library's alphabet, for every character that is neither in a token nor in the constraint."""
@@ -17,7 +19,7 @@ class Letters:
         self.those = those
         self._alphabet = alphabet
         self._pieces = pieces
-        self._wide = [letter for letter in those if letter > "\x7f"]
+        self._wide = sorted(letter for letter in those if letter > "\x7f")
         self._begun: dict[bytes, bool] = {}
 
     def stand_in(self, character: str) -> str | None:
@@ -40,7 +42,10 @@ class Letters:
         return [token for token, rest in tokens if self.begin(rest)] if self._wide else []
 
     def _search(self, begun: bytes) -> bool:
-        if any(self._pieces.completes(begun, letter) for letter in self._wide):
+        """Only the letters that begin so are tried: a class of letters can have tens of thousands."""
+        low, high = reach(begun)
+        first, last = bisect_left(self._wide, low, key=ord), bisect_right(self._wide, high, key=ord)
+        if any(self._pieces.completes(begun, letter) for letter in self._wide[first:last]):
             return True
         return OTHER in self.those and any(letter not in self._alphabet for letter in self._pieces.endings(begun))
 

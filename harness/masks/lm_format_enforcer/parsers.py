@@ -9,14 +9,13 @@ from lmformatenforcer import (
     CharacterLevelParserConfig,
     JsonSchemaParser,
     RegexParser,
-    StringParser,
-    UnionParser,
 )
 from lmformatenforcer.external.jsonschemaobject import JsonSchemaObject
 from lmformatenforcer.jsonschemaparser import _ANY_JSON_SCHEMA_DICT as ANY
 
 from harness.constraint import Constraint, Grammar, JsonSchema, Labels, Regex
 from harness.errors import Unsupported
+from harness.masks.lm_format_enforcer.spelling import spelling
 from harness.masks.lm_format_enforcer.survey import survey
 from harness.masks.whitespace import MOST
 from harness.regexes import portable
@@ -29,9 +28,7 @@ def parser(constraint: Constraint, alphabet: str) -> tuple[CharacterLevelParser,
     """The parser before the text, and its alphabet: `alphabet` and what the constraint names. Raises `Unsupported`."""
     match constraint:
         case Labels(labels=labels):
-            return UnionParser([StringParser(label) for label in sorted(set(labels))]), _union(
-                alphabet, "".join(labels)
-            )
+            return spelling(labels), _union(alphabet, "".join(labels))
         case Regex(pattern=pattern):
             return _regex(portable(pattern), alphabet)
         case JsonSchema(schema=schema):
