@@ -19,6 +19,7 @@ from harness.constraint import Constraint, Grammar, JsonSchema, Labels, Regex, a
 from harness.errors import Unsupported
 from harness.mask import Automaton, allowed, allows
 from harness.masks.lm_format_enforcer import ENGINE, parser_engine
+from harness.masks.lm_format_enforcer.letters import LETTER_BYTES
 from harness.masks.lm_format_enforcer.machine import Machine
 from harness.masks.lm_format_enforcer.parsers import parser
 from harness.masks.lm_format_enforcer.table import Table
@@ -228,6 +229,18 @@ def test_masks_are_the_same_however_little_may_be_remembered(limit_bytes: int) -
     narrow, wide = (Machine(table, *_start(constraint, table), True) for table in (small, large))
     assert [_walk(narrow, known, seed) for seed in range(8)] == [_walk(wide, known, seed) for seed in range(8)]
     assert small.memory.total_bytes <= limit_bytes < large.memory.total_bytes
+
+
+def test_what_classes_of_many_letters_take_is_counted_too() -> None:
+    known = a_vocabulary("byte_level")
+    counted = {}
+    for name, letters in (("narrow", "a-d"), ("wide", "\u4e00-\u9fff")):
+        table = Table(known)
+        start, alphabet = parser(Regex(f"[x{letters}]{{1,2}}y[{letters}]"), table.alphabet)
+        machine = Machine(table, alphabet, start, True)
+        assert machine.take(machine.start(), b"", known.tokens.index(b"x"), "x", b"") is not None
+        counted[name] = table.memory.total_bytes
+    assert counted["wide"] > counted["narrow"] + 20_000 * LETTER_BYTES
 
 
 def test_an_automaton_that_nobody_holds_gives_its_memory_back_at_once() -> None:

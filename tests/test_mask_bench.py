@@ -12,6 +12,7 @@ from harness.__main__ import main
 from harness.constraint import JsonSchema, Regex, json_schema, judge
 from harness.deployments.embedded.weights import DEFAULT_MODEL
 from harness.errors import ConfigError, DataError, ResumeError
+from harness.mask import words
 from harness.mask_bench.agreement import pair_rows
 from harness.mask_bench.bench import Bench, row
 from harness.mask_bench.config import Limits, MasksConfig, decode
@@ -26,7 +27,8 @@ from harness.mask_bench.report import write
 from harness.mask_bench.rows import CaseRow, EngineRow, Row
 from harness.mask_bench.texts import engines
 from harness.mask_bench.tokenizer import Known, load
-from tests.contract.walking import a_vocabulary
+from harness.mask_bench.walking import along, look_us
+from tests.contract.walking import a_vocabulary, compiler
 from tests.tokenizers_built import byte_level, sentencepiece_style
 
 CONFIG = MasksConfig(("llguidance", "xgrammar"), "pathologies", "", "", limits=Limits(60, 300, 4096))
@@ -181,6 +183,23 @@ def test_another_benchmark_does_not_go_on_in_the_same_folder(finished: Path) -> 
     assert (finished / "run" / RECORDS).read_bytes() == before
 
 
+def test_only_so_many_masks_of_a_text_are_kept_but_all_are_timed() -> None:
+    """Long texts would fill the memory with masks that are only compared."""
+    known = Known(byte_level(), a_vocabulary("byte_level"))
+    automaton = compiler("llguidance", "byte_level").compile(Regex("[ab]+"))
+    ids = known.ids("ab" * 10)
+    whole, some = (along(automaton, ids, known.vocabulary.width, 0.0, most) for most in (100, 3))
+    assert (len(some.us), some.refused) == (len(whole.us), None) == (len(ids), None)
+    assert some.masks == whole.masks[: 3 * 4 * words(known.vocabulary.width)]
+
+
+def test_the_time_of_looking_at_the_clock_is_no_mask_time() -> None:
+    automaton = compiler("llguidance", "byte_level").compile(Regex("[ab]+"))
+    ids = Known(byte_level(), a_vocabulary("byte_level")).ids("ab")
+    assert look_us() > 0
+    assert set(along(automaton, ids, a_vocabulary("byte_level").width, 1e9, 0).us) == {0.0}
+
+
 def test_texts_on_which_data_and_oracle_differ_count_for_no_error() -> None:
     cases = (CaseRow((1.0, 2.0), 1), CaseRow((1.0, 2.0), 1))
     engines = {"e": EngineRow("ok", "", 0.1, cases)}
@@ -311,7 +330,7 @@ def test_compiling_that_a_limit_ended_counts_with_the_limit() -> None:
         Row(str(i), 0, ("e",), (True,), (True,), (1,), {"e": one}, (), ())
         for i, one in enumerate(
             [EngineRow("ok", "", 0.1, (CaseRow((1.0,), None),), 250.0)]
-            + [EngineRow("timeout", "compiling: over 30 s of processor time", None, ())] * 2
+            + [EngineRow("timeout", "compiling: over 30 processor seconds", None, ())] * 2
             + [EngineRow("unsupported", "no", None, ())] * 5
         )
     ]
@@ -325,7 +344,7 @@ def test_compiling_that_a_limit_ended_counts_with_the_limit() -> None:
 
 def test_verdicts_stand_in_the_order_of_the_set_whatever_was_walked_first() -> None:
     some = pathologies()[:3]
-    died = {"e": EngineRow("timeout", "compiling: over 30 s of processor time", None, ())}
+    died = {"e": EngineRow("timeout", "compiling: over 30 processor seconds", None, ())}
     rows = [
         Row(one.id, 0, ("e",), tuple(c.valid for c in one.cases), None, (1,) * len(one.cases), died, (), ())
         for one in reversed(some)

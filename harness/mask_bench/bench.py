@@ -13,6 +13,7 @@ from random import Random
 import numpy as np
 
 from harness.folder import keep, writing
+from harness.mask import words
 from harness.mask_bench.agreement import Drawn, Masks, drawn, pair_rows
 from harness.mask_bench.config import MasksConfig
 from harness.mask_bench.folder import RECORDS, Start, done, open_folder
@@ -107,6 +108,7 @@ def _walk(guarded: Guarded, instance: Instance, ids: Sequence[tuple[int, ...]]) 
     """An engine's row, and its masks on each text that it walked."""
     compile_s: float | None = None
     cases, masks = list[CaseRow](), list[Masks]()
+    size = words(guarded.known.width)
     try:
         for said in guarded.ask(Walk(instance.constraint, tuple(ids))):
             match said:
@@ -114,7 +116,7 @@ def _walk(guarded: Guarded, instance: Instance, ids: Sequence[tuple[int, ...]]) 
                     compile_s = said.compile_s
                 case Walked():
                     cases.append(CaseRow(said.us, said.refused))
-                    masks.append(np.frombuffer(said.masks, dtype=np.uint32).reshape(len(said.us), -1))
+                    masks.append(np.frombuffer(said.masks, dtype=np.uint32).reshape(-1, size))
                 case Refused():
                     outcome = _refusal(said, compiled=compile_s is not None)
                     return EngineRow(outcome, said.reason, compile_s, tuple(cases)), masks

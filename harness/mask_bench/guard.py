@@ -39,7 +39,7 @@ class Guarded:
         self.name = name
         self.ready: Ready | None = None
         self.starts = 0
-        self._known, self._limits = known, limits
+        self.known, self._limits = known, limits
         self._process: multiprocessing.process.BaseProcess | None = None
 
     def ask(self, job: Job) -> Iterator[Said]:
@@ -63,7 +63,7 @@ class Guarded:
         if self._process is None or self.ready is None:
             context = multiprocessing.get_context("spawn")
             self._pipe, theirs = context.Pipe()
-            arguments = (theirs, self.name, self._known, self._limits.wall_s)
+            arguments = (theirs, self.name, self.known, self._limits.wall_s)
             self._process = context.Process(target=main, args=arguments, daemon=True)
             self._process.start()
             theirs.close()
@@ -99,7 +99,7 @@ class Guarded:
         if used_mib > self._limits.memory_mib:
             raise self._broken("memory", f"over {self._limits.memory_mib:,.0f} MiB")
         if used_cpu_s > until_cpu_s:
-            raise self._broken("timeout", f"over {self._limits.cpu_s:g} s of processor time")
+            raise self._broken("timeout", f"over {self._limits.cpu_s:g} processor seconds")
         if time.monotonic() > until_s:
             raise self._broken("timeout", f"over {self._limits.wall_s:g} s on the clock")
         return None

@@ -53,7 +53,8 @@ class Compiled(msgspec.Struct, frozen=True, tag="compiled"):
 
 class Walked(msgspec.Struct, frozen=True, tag="walked"):
     """Processor microseconds of each mask on the way, up to and with the first that forbids the next token; `masks`
-    are their words in a row. `refused` is the step of that token; None where the whole text was said and ended."""
+    are the words of the first of them in a row. `refused` is the step of that token; None where the whole text was said
+    and ended."""
 
     us: tuple[float, ...]
     refused: int | None

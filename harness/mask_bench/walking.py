@@ -1,7 +1,9 @@
 """How a worker walks an engine: along a known text, or on to some end that the masks allow."""
 
+import statistics
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -12,15 +14,17 @@ from harness.vocabulary import Vocabulary
 
 MOST = 160
 """Tokens after which the search for an end is given up."""
+LOOKS = 2001
 CLOSING = (b"}", b"]", b'"')
 OPENING = frozenset(b",[{")
 
 
-def along(automaton: Automaton, ids: Sequence[int], width: int) -> Walked:
+def along(automaton: Automaton, ids: Sequence[int], width: int, look_us: float, most: int) -> Walked:
     """One mask a token, each timed together with taking the token before it. Processor time of all the process's
-    threads: what else runs on the machine does not count, and a library's own threads do."""
-    us, rows, mask = [], [], empty_mask(width)
-    matcher = None
+    threads: what else runs on the machine does not count, and a library's own threads do; `look_us`, what it takes to
+    look at that clock, does not count either. The first `most` masks are kept."""
+    us, rows, mask = list[float](), list[bytes](), empty_mask(width)
+    matcher, refused = None, None
     for place, token in enumerate(ids):
         started = time.process_time_ns()
         if matcher is None:
@@ -28,11 +32,19 @@ def along(automaton: Automaton, ids: Sequence[int], width: int) -> Walked:
         else:
             matcher.advance(ids[place - 1])
         matcher.fill(mask)
-        us.append((time.process_time_ns() - started) / 1e3)
-        rows.append(mask.tobytes())
+        us.append(max((time.process_time_ns() - started) / 1e3 - look_us, 0.0))
+        if len(rows) < most:
+            rows.append(mask.tobytes())
         if not allows(mask, token):
-            return Walked(tuple(us), place, b"".join(rows))
-    return Walked(tuple(us), None, b"".join(rows))
+            refused = place
+            break
+    return Walked(tuple(us), refused, b"".join(rows))
+
+
+def look_us() -> float:
+    """Microseconds of processor time between two looks at that clock: the median of many."""
+    looks = [time.process_time_ns() for _ in range(LOOKS)]
+    return statistics.median(after - before for before, after in pairwise(looks)) / 1e3
 
 
 def begins(automaton: Automaton, ids: Sequence[int]) -> bool:

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from harness.masks.lm_format_enforcer.pieces import Pieces
 from harness.masks.utf8 import reach
 
+LETTER_BYTES = 150
+"""What a letter costs in a set: the letter, its place in the set and in the list (measured)."""
+
 OTHER = "\ufffd"
 """Stands, in the library's alphabet, for every character that is neither in a token nor in the constraint."""
 
@@ -56,6 +59,8 @@ class LetterSets:
     def __init__(self, alphabet: str, pieces: Pieces) -> None:
         self._alphabet = frozenset(alphabet)
         self._pieces = pieces
+        self.made_bytes = 0
+        """What all sets that were ever made take."""
         self._known: dict[frozenset[str], Letters] = {}
         self._read: dict[tuple[str, str], Letters] = {}
 
@@ -64,9 +69,13 @@ class LetterSets:
         known = self._read.get((characters, without))
         if known is None:
             those = frozenset(characters) - frozenset(without)
-            known = self._known.get(those) or Letters(those, self._alphabet, self._pieces)
+            known = self._known.get(those) or self._new(those)
             self._known[those] = self._read[characters, without] = known
         return known
+
+    def _new(self, those: frozenset[str]) -> Letters:
+        self.made_bytes += LETTER_BYTES * len(those)
+        return Letters(those, self._alphabet, self._pieces)
 
     def forget(self) -> None:
         """Drop all sets."""

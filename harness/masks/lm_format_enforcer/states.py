@@ -131,8 +131,9 @@ class States:
         key = self._keys.state(parser)
         state = self._known.get(key)
         if state is None:
+            before = self._sets.made_bytes
             state = self._known[key] = self._new(parser)
-            self.memory.add(self, STATE_BYTES)
+            self.memory.add(self, STATE_BYTES + self._sets.made_bytes - before)
         return state
 
     def _new(self, parser: CharacterLevelParser) -> State:
