@@ -4,7 +4,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
@@ -77,10 +77,15 @@ def test_a_compact_count_fits_five_characters(value: int) -> None:
 
 
 @given(finite, finite)
+@example(0.0, 5e-324)
+@example(1e-15, 2e-15)
+@example(1e18, 1e18 + 256.0)
 def test_a_straight_axis_holds_its_data_between_its_outer_ticks(one: float, other: float) -> None:
     low, high = sorted((one, other))
     made = scale.spanning(low, high, 0, 100)
     unseen = 1e-6 * (high - low) + 1e-9
+    assert len(set(made.ticks)) == len(made.ticks)
+    assert made.low < made.high
     assert made.low <= low + unseen
     assert made.high >= high - unseen
     assert 2 <= len(made.ticks) <= 12

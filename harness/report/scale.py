@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+FINEST = 1e-9
+"""Differences below this are not drawn."""
+
 
 class Scale(msgspec.Struct, frozen=True):
     """Maps `[low, high]` onto `[start, end]` (units of the picture), straight or by logarithm."""
@@ -30,9 +33,11 @@ def from_zero(high: float, start: float, end: float) -> Scale:
 
 
 def spanning(low: float, high: float, start: float, end: float, wanted: int = 5) -> Scale:
-    """A straight axis over `[low, high]`, widened to round numbers, with about `wanted` ticks."""
-    if high <= low:
-        pad = abs(low) * 0.1 or 1.0
+    """A straight axis over `[low, high]`, widened to round numbers, with about `wanted` ticks. What lies closer than
+    `FINEST` (by itself, or as a share of the values) is one value, with room around it."""
+    largest = max(abs(low), abs(high))
+    if high - low <= FINEST * max(largest, 1.0):
+        pad = largest * 0.1 if largest > FINEST else 1.0
         low, high = low - pad, high + pad
     step = _round_step((high - low) / wanted)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
