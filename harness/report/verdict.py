@@ -33,6 +33,7 @@ SUBJECTS = {
     "validity": "valid more often than",
     "tokens_per_s": "faster, in tokens/s, than",
     "requests_per_s": "faster, in requests/s, than",
+    "tpot_s_p50": "slower, in time per output token, than",
     **{f"{confidence}_brier": f"worse by Brier score ({confidence}) than" for confidence in CONFIDENCES},
 }
 """The metrics a verdict speaks of, in order, and how it says that one arm has more; of the confidences only the one
