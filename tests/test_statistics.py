@@ -209,9 +209,14 @@ def test_one_block_has_a_ratio_but_no_interval() -> None:
 
 
 def test_a_rate_weighs_blocks_by_their_seconds() -> None:
-    found = ratio(np.array([100.0, 10.0]), np.array([10.0, 10.0]))
-    assert found.value == pytest.approx(5.5)
+    found = ratio(np.array([100.0, 10.0, 10.0]), np.array([10.0, 10.0, 20.0]))
+    assert found.value == pytest.approx(3.0)
     assert (found.low or 0) > 0
+
+
+def test_two_blocks_have_a_rate_but_no_interval() -> None:
+    found = ratio(np.array([100.0, 10.0]), np.array([10.0, 10.0]))
+    assert (found.value, found.low, found.high) == (pytest.approx(5.5), None, None)
 
 
 def test_the_interval_of_a_rate_holds_the_truth() -> None:

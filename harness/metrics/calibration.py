@@ -17,7 +17,7 @@ from harness.metrics.likelihood import WORST, losses
 from harness.metrics.ranking import augrc, aurc, auroc, by_level
 from harness.metrics.smooth_ece import FINE, smooth_ece
 
-FEW = 3
+FEW = 10
 """Answers with the rarer outcome that show something of how far it is told from the other."""
 NAMES = (
     "ece",
@@ -83,7 +83,7 @@ def _unseen(answers: Judged, accuracy: Estimate) -> Reach:
 
 
 def _resolution(answers: Judged, resamples: tuple[Draw, ...], spread: Estimate) -> Estimate:
-    """Over one bin resolution is 0 and no resample shows another, so there is no interval. One or two answers with the
+    """Over one bin resolution is 0 and no resample shows another, so there is no interval. Few answers with the
     rarer outcome cannot show how far it is told from the other: resolution may then be all of the uncertainty."""
     edges = width_edges()
     if np.unique(bin_of(answers.confidence, edges)).size == 1:

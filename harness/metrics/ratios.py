@@ -6,6 +6,8 @@ from scipy.stats import t as student
 from harness.metrics.estimate import LEVEL, Estimate, nothing
 from harness.metrics.judged import Floats, Ints
 
+LEAST = 3
+"""Of two groups, Student's t reaches from next to nothing to a hundred times the value and more."""
 WIDEST = 20.0
 """Half widths of the log beyond which an interval says nothing (half a billion times more or less)."""
 
@@ -14,15 +16,15 @@ def ratio(over: Floats, under: Floats, n: int | None = None, level: float = LEVE
     """sum(over) / sum(under) of g independent groups, both of shape (g,) and not negative.
 
     The spread is the jackknife's (the ratio without each group in turn; Cochran 1977, 6.16), the interval Student's
-    with g - 1 degrees of freedom on the log, so that it stays above 0. No interval where there is one group, or
-    one that holds all, or the ratio is 0.
+    with g - 1 degrees of freedom on the log, so that it stays above 0. No interval of fewer than `LEAST` groups, of one
+    that holds all, or where the ratio is 0.
     """
     count = over.size if n is None else n
     below = float(under.sum())
     if over.size == 0 or below <= 0:
         return nothing(count)
     value = float(over.sum()) / below
-    if over.size < 2 or value <= 0 or float(under.max()) >= below:
+    if over.size < LEAST or value <= 0 or float(under.max()) >= below:
         return Estimate(value, None, None, count)
     groups = over.size
     moved = (over - value * under) / (below - under)
