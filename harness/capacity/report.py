@@ -38,13 +38,20 @@ def markdown(capacities: Sequence[Capacity], checks: Sequence[Check], costs: Cos
 
 def lead(costs: Costs, measured: Sweep | None) -> str:
     """What the prediction rests on."""
-    on = f" Measured on {measured.info.model}, {measured.info.device}, {measured.info.dtype}." if measured else ""
     hidden = ", ".join(costs.hidden) or "no method"
+    workers = "one worker makes" if costs.workers == 1 else f"{costs.workers} workers make"
     return (
-        f"Beside being made, masks cost {seconds(costs.apply_s)} a row to apply, and where {costs.workers} worker(s) "
-        f"make them {seconds(costs.seat_s)} a row, {seconds(costs.ask_s)} a step, and {seconds(costs.handoff_s)} a "
-        f"step that is hidden where masks are. Made while the model runs: {hidden}.{on}"
+        f"Beside being made, masks cost {seconds(costs.apply_s)} a row to apply, and where {workers} "
+        f"them {seconds(costs.seat_s)} a row, {seconds(costs.ask_s)} a step, and {seconds(costs.handoff_s)} a "
+        f"step that is hidden where masks are. Made while the model runs: {hidden}.{_measured(measured)}"
     )
+
+
+def _measured(sweep: Sweep | None) -> str:
+    if sweep is None:
+        return ""
+    what = "The forward curve was" if len(sweep.methods) == 1 else "The forward curve, masks and costs were"
+    return f" {what} measured: {sweep.info.name}, {sweep.info.model}, {sweep.info.device}, {sweep.info.dtype}."
 
 
 def table(found: Capacity) -> Grid:
