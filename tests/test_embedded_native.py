@@ -25,6 +25,7 @@ class Broken:
     """An engine with a fault: it cannot compile regexes, and refuses the tokens that its masks allow."""
 
     name = "broken"
+    no_matcher = False
 
     def version(self) -> str:
         return "0"
@@ -42,6 +43,8 @@ class Broken:
                 raise ZeroDivisionError("a fault of the library")
 
     def matcher(self) -> Matcher:
+        if self.no_matcher:
+            raise RuntimeError("no more states")
         return self
 
     def fill(self, mask: Mask) -> None:
@@ -106,6 +109,16 @@ def test_what_cannot_be_compiled_fails_its_request(
     masker.stop()
 
 
+def test_an_engine_that_cannot_begin_a_text_fails_its_request() -> None:
+    broken = Broken()
+    broken.no_matcher = True
+    masker = NativeMasker(broken, VOCABULARY)
+    loop = Loop(masker)
+    loop.open(labelled("r", "a"))
+    assert (loop.failures["r"].failure, "no more states" in loop.failures["r"].message) == ("processor", True)
+    masker.stop()
+
+
 def test_an_engine_that_contradicts_its_own_mask_fails_its_request() -> None:
     masker = NativeMasker(Broken(), VOCABULARY)
     Loop(masker).open(labelled("r", "a"))
@@ -116,12 +129,14 @@ def test_an_engine_that_contradicts_its_own_mask_fails_its_request() -> None:
     masker.stop()
 
 
-def test_a_library_that_raises_while_it_makes_a_mask_fails_its_request() -> None:
+@pytest.mark.parametrize(("deed", "words"), [("raises", "the table is torn"), ("exits", "SystemExit(3)")])
+def test_a_library_that_raises_while_it_makes_a_mask_fails_its_request(deed: str, words: str) -> None:
+    """Also what is no `Exception`, as a panic in Rust is not."""
     masker = NativeMasker(FAULTY, VOCABULARY)
     loop = Loop(masker)
-    said = loop.run(labelled("before", "yes"), labelled("r", "fill raises"), labelled("after", "no evidence"))
+    said = loop.run(labelled("before", "yes"), labelled("r", f"fill {deed}"), labelled("after", "no evidence"))
     assert (said["before"], said["after"]) == ("yes", "no evidence")
-    assert (loop.failures["r"].failure, "the table is torn" in loop.failures["r"].message) == ("processor", True)
+    assert (loop.failures["r"].failure, words in loop.failures["r"].message) == ("processor", True)
     masker.stop()
 
 

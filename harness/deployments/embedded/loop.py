@@ -82,7 +82,7 @@ class Loop:
             while self._take_jobs():
                 self._engine.step()
             self._close(DeploymentError("the deployment was stopped while a request was running"))
-        except Exception as error:  # whatever it is, no caller may wait for ever
+        except BaseException as error:  # whatever it is (a panic in Rust is no Exception), no caller may wait for ever
             died = DeploymentError(f"the decoding loop died: {error!r}", "", "start the deployment again")
             died.__cause__ = error
             self._close(died)

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -77,8 +77,7 @@ class NativeMasker:
             return False
         match sequence.compiled.exception():
             case None:
-                sequence.matcher = sequence.matcher or sequence.compiled.result().automaton.matcher()
-                return True
+                return self._begun(request_id, sequence)
             case Unsupported() as error:
                 return self._limit(request_id, error)
             case error:  # a fault of the engine's library is this request's alone
@@ -109,7 +108,7 @@ class NativeMasker:
             sequence.refused = self._fault(request_id, f"allowed a token and then refused it: {error}")
         except Unsupported as error:  # the text has led the library to one of its limits
             sequence.refused = self._limit(request_id, error)
-        except Exception as error:
+        except BaseException as error:  # a panic in Rust is no Exception, and must not end the loop
             sequence.refused = self._fault(request_id, f"could not take a token: {error!r}")
         sequence.advance_s = time.perf_counter() - begin
 
@@ -124,6 +123,15 @@ class NativeMasker:
         automaton = self._compiler.compile(constraint)
         return _Compiled(automaton, time.perf_counter() - begin)
 
+    def _begun(self, request_id: str, sequence: _Sequence) -> Literal[True] | Failure:
+        try:
+            sequence.matcher = sequence.matcher or sequence.compiled.result().automaton.matcher()
+        except Unsupported as error:
+            return self._limit(request_id, error)
+        except BaseException as error:  # as in `token`
+            return self._fault(request_id, f"could not begin a text: {error!r}")
+        return True
+
     def _fill(self, request_id: str, mask: Mask, before: float) -> Steering:
         """`before` is when the loop turned to this row; what it did for it since then is mask time."""
         sequence = self._sequences[request_id]
@@ -133,7 +141,7 @@ class NativeMasker:
             _matcher(sequence).fill(mask)
         except Unsupported as error:
             return self._limit(request_id, error)
-        except Exception as error:
+        except BaseException as error:  # as in `token`
             return self._fault(request_id, f"could not make a mask: {error!r}")
         return Masked(mask, time.perf_counter() - before + sequence.advance_s)
 
