@@ -28,7 +28,7 @@ from harness.metrics.likelihood import losses
 from harness.metrics.ranking import augrc, aurc, auroc, by_level
 from harness.metrics.ratios import ratio
 from harness.metrics.smooth_ece import smooth_ece
-from harness.metrics.statistics import Tested, log_ratios, paired_means, paired_outcomes
+from harness.metrics.statistics import Tested, log_ratios, paired_losses, paired_means, paired_outcomes
 
 TRUTH = 400_000
 """Answers from which the true value of a metric is computed."""
@@ -228,6 +228,24 @@ def pairs(runs: int, rng: np.random.Generator) -> None:
             print(f"score difference of {better / 2}, n = {n}: {scores}   {called}", flush=True)
 
 
+def paired_scores(runs: int, rng: np.random.Generator) -> None:
+    """Differences in Brier score of two arms that say the same, one surer than the other; those of no difference are
+    made of two levels of confidence whose scores cross at the true share of wrong answers."""
+    for sure, less in ((0.9, 0.6), (0.99, 0.9), (0.999, 0.95)):
+        gain, loss = (1 - less) ** 2 - (1 - sure) ** 2, sure**2 - less**2
+        for often in (gain / (gain + loss), 0.3, 0.01):
+            truth = often * loss - (1 - often) * gain
+            for n in (20, 50, 150, 500):
+                held, wrong = Held(), 0
+                for run in range(runs):
+                    missed = rng.random(n) < often
+                    tested = paired_losses(np.where(missed, loss, -gain), np.where(missed, -gain, loss), None, run)
+                    held.add(truth, tested)
+                    wrong += (tested.p or 1) < 0.05
+                print(f"Brier, {sure} against {less}, {often:.1%} wrong, difference {truth:.4f}, n = {n}: {held}   "
+                      f"called different {wrong / runs:.1%}", flush=True)  # fmt: skip
+
+
 def speed(runs: int, rng: np.random.Generator) -> None:
     """Rates over blocks that vary by a tenth, ratios of paired blocks, quantiles of times."""
     for blocks in (3, 6, 12):
@@ -268,6 +286,7 @@ def main() -> None:
                 clusters(runs, rng)
             case "pairs":
                 pairs(runs, rng)
+                paired_scores(runs, rng)
             case "speed":
                 speed(runs, rng)
             case "scores":

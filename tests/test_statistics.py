@@ -16,6 +16,7 @@ from harness.metrics.statistics import (
     holm,
     log_ratios,
     mcnemar,
+    paired_losses,
     paired_means,
     paired_outcomes,
 )
@@ -185,6 +186,31 @@ def test_false_findings_are_as_rare_as_they_should_be() -> None:
 def test_one_cluster_cannot_be_tested() -> None:
     found = paired_means(np.array([0.1, 0.3]), np.array([0, 0]), seed=0)
     assert (found.value, found.low, found.p) == (pytest.approx(0.2), None, None)
+
+
+def test_right_answers_alone_do_not_show_that_the_surer_arm_has_the_lower_brier_score() -> None:
+    """Were one in forty wrong, the arm that says 0.999 would be no better than the one that says 0.95."""
+    seen, unseen = np.full(30, 0.001**2 - 0.05**2), np.full(30, 0.999**2 - 0.95**2)
+    assert (paired_means(seen, None, 0).p or 1) < 0.001
+    found = paired_losses(seen, unseen, None, 0)
+    assert (found.p or 0) > 0.05
+    assert (found.low or 0) < seen[0] < 0 < (found.high or 0)
+
+
+def test_where_both_outcomes_are_common_what_was_not_seen_changes_little() -> None:
+    rng = np.random.default_rng(3)
+    wrong = rng.random(400) < 0.3
+    gain, loss = 0.4**2 - 0.1**2, 0.9**2 - 0.6**2
+    seen, unseen = np.where(wrong, loss, -gain), np.where(wrong, -gain, loss)
+    plain, found = paired_means(seen, None, 0), paired_losses(seen, unseen, None, 0)
+    assert found.value == plain.value
+    assert (found.high or 0) - (found.low or 0) == pytest.approx((plain.high or 0) - (plain.low or 0), rel=0.03)
+    assert (found.p or 0) >= (plain.p or 1)
+
+
+def test_arms_that_give_the_same_confidences_do_not_differ() -> None:
+    found = paired_losses(np.zeros(40), np.zeros(40), None, 0)
+    assert (found.value, found.p) == (0.0, 1.0)
 
 
 def test_log_ratios_of_blocks_are_a_t_test_told_as_ratios() -> None:

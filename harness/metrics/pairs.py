@@ -8,12 +8,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.metrics.brier import squared_errors
 from harness.metrics.columns import Arm
 from harness.metrics.confidences import CONFIDENCES, confidence, judgeable
 from harness.metrics.judged import Ints
 from harness.metrics.paired_blocks import SPEEDS, BlockSpeeds, log_rates
 from harness.metrics.quality import labelled, right, score, valid
-from harness.metrics.statistics import Tested, holm, log_ratios, paired_means, paired_outcomes
+from harness.metrics.statistics import Tested, holm, log_ratios, paired_losses, paired_means, paired_outcomes
 
 Test = Literal["mcnemar", "bootstrap", "blocks"]
 """`mcnemar`: exact, on the examples where the two disagree. `bootstrap`: paired, over examples (or their clusters).
@@ -85,9 +86,11 @@ def _calibration(first: Side, second: Side, seed: int) -> list[Pair]:
     found = []
     for name in CONFIDENCES:
         one, two, cluster = _both(first.arm, second.arm, partial(judgeable, name=name))
-        ours = (confidence(first.arm, name)[one] - right(first.arm)[one]) ** 2
-        theirs = (confidence(second.arm, name)[two] - right(second.arm)[two]) ** 2
-        found += _pair(f"{name}_brier", first, second, "bootstrap", paired_means(ours - theirs, cluster, seed))
+        ours, theirs = confidence(first.arm, name)[one], confidence(second.arm, name)[two]
+        hits, others = right(first.arm)[one], right(second.arm)[two]
+        seen = squared_errors(ours, hits) - squared_errors(theirs, others)
+        unseen = squared_errors(ours, 1 - hits) - squared_errors(theirs, 1 - others)
+        found += _pair(f"{name}_brier", first, second, "bootstrap", paired_losses(seen, unseen, cluster, seed))
     return found
 
 

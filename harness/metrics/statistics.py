@@ -73,6 +73,38 @@ def paired_means(difference: Floats, cluster: Ints | None, seed: int) -> Tested:
     return _difference(difference, cluster, p, float(student.ppf((1 + LEVEL) / 2, groups - 1)))
 
 
+def paired_losses(difference: Floats, unseen: Floats, cluster: Ints | None, seed: int) -> Tested:
+    """The same for losses that hang on a rare outcome. `unseen` (n,) is what each difference would be if both arms had
+    the other outcome there.
+
+    Where few answers are wrong, or none, the differences seen are nearly equal and any test of them is sure of itself:
+    of thirty right answers the surer arm always has the lower Brier score, though one wrong answer would turn it round.
+    So one example more (one cluster) counts, with a difference drawn from `unseen`; the interval and the p are the
+    wider of the two.
+    """
+    plain, groups = paired_means(difference, cluster, seed), _groups(difference, cluster)
+    if plain.p is None or plain.low is None or plain.high is None:
+        return plain
+    more, n = difference.size / groups, difference.size
+    mean = float(difference.sum() + more * unseen.mean()) / (n + more)
+    square = float((difference**2).sum() + more * (unseen**2).mean()) / (n + more)
+    spread = np.sqrt(_design_effect(difference, cluster) / n)
+    error, quantile = (
+        float(np.sqrt(max(square - mean**2, 0.0)) * spread),
+        float(student.ppf((1 + LEVEL) / 2, groups - 1)),
+    )
+    if error == 0:
+        return plain
+    shown = float((quantile + norm.ppf(POWER)) * np.sqrt(square) * spread)
+    return msgspec.structs.replace(
+        plain,
+        low=max(min(plain.low, mean - quantile * error), -1.0),
+        high=min(max(plain.high, mean + quantile * error), 1.0),
+        p=max(plain.p, float(2 * student.sf(abs(mean) / error, groups - 1))),
+        mdd=None if plain.mdd is None else min(max(plain.mdd, shown), 1.0),
+    )
+
+
 def bootstrap_p(difference: Floats, cluster: Ints | None, seed: int) -> float:
     """Two-sided p of a mean of 0, studentised (Hall, Wilson 1991): how often a resampled mean lies as many of its own
     standard errors from the observed mean as that lies from 0. Never below what a sign test of so many clusters allows.
