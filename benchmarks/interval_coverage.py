@@ -3,7 +3,7 @@
 Draws runs from models whose true values are known, and counts. `parts` are shares, clusters, pairs, speed, scores and
 gaps; all of them without an argument. Shares are counted exactly, over all outcomes; the rest are simulated, and `runs`
 of 400 know a coverage of 95% to 1.1 points. Scores and gaps end with a table of the least and the most over all models.
-400 runs of scores and gaps take one to two hours of a core. 97.5% is right where the truth lies on a bound (the ECE of a
+400 runs of scores and gaps take an hour or two of a core. 97.5% is right where the truth lies on a bound (the ECE of a
 calibrated model): it can then be missed on one side only.
 """
 
