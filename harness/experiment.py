@@ -123,9 +123,7 @@ def _manifest(plan: Plan, deployment: Deployment, asked: Sequence[Question], che
     )
 
 
-async def _warm_up(
-    plan: Plan, asker: Asker, folder: RunFolder, todo: Sequence[Turn], asked: Sequence[Question]
-) -> int:
+async def _warm_up(plan: Plan, asker: Asker, folder: RunFolder, todo: Sequence[Turn], asked: Sequence[Question]) -> int:
     """Uncounted requests of each arm that has work left, so that start-up (workers, token tables) and the first use of
     a constraint are not part of its throughput; the first line of an arm in `warmup.jsonl` is its cold one.
 
