@@ -5,10 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from harness.mask import words
 from harness.processors.masker import Masked, Rewritten, Steering
 from harness.request import FailureKind
+
+Packed = NDArray[np.int32]
+"""Masks as bits, one row each."""
 
 IMPOSSIBLE = -1e30
 """A processor forbids a token by minus infinity or by its type's lowest number; whatever is below this is forbidden."""
@@ -33,11 +37,15 @@ def steer(raw: torch.Tensor, answers: Mapping[int, Steering]) -> Steered:
     allowed: list[int | None] = [None] * count
     wrong: dict[int, tuple[FailureKind, str]] = {}
     masked = {index: answer for index, answer in answers.items() if isinstance(answer, Masked)}
-    logits = _forbidden(masked, raw).add_(raw) if masked else raw
-    for index, answer in masked.items():
-        allowed[index] = _count(answer, width)
-        if not allowed[index]:
-            wrong[index] = ("processor", NO_TOKEN)
+    logits = raw
+    if masked:
+        packed = _packed(masked, count, width)
+        logits = _forbidden(packed, raw).add_(raw)
+        counts = np.bitwise_count(packed.view(np.uint32)).sum(axis=1)
+        for index in masked:
+            allowed[index] = int(counts[index])
+            if not allowed[index]:
+                wrong[index] = ("processor", NO_TOKEN)
     rewritten = {index: answer.logits for index, answer in answers.items() if isinstance(answer, Rewritten)}
     logits = logits.clone() if rewritten and not masked else logits
     for index, given in rewritten.items():
@@ -49,14 +57,20 @@ def steer(raw: torch.Tensor, answers: Mapping[int, Steering]) -> Steered:
     return Steered(logits, allowed, wrong)
 
 
-def _forbidden(masked: Mapping[int, Masked], raw: torch.Tensor) -> torch.Tensor:
-    """Zero where a token is allowed, minus infinity where it is not. Made from bits, because to choose element by
-    element costs twenty times more on masks that are mixed."""
-    count, width = raw.shape
+def _packed(masked: Mapping[int, Masked], count: int, width: int) -> Packed:
+    """The masks of all rows, shape `(count, words)`: all ones where there is none, no bit past the width."""
     packed = np.full((count, words(width)), -1, dtype=np.int32)
     for index, answer in masked.items():
         packed[index] = answer.mask
-    bits = _unpacked(packed, raw.device)[:, :width]
+    if rest := width % 32:
+        packed[:, -1] &= (1 << rest) - 1
+    return packed
+
+
+def _forbidden(packed: Packed, raw: torch.Tensor) -> torch.Tensor:
+    """Zero where a token is allowed, minus infinity where it is not. Made from bits, because to choose element by
+    element costs twenty times more on masks that are mixed."""
+    bits = _unpacked(packed, raw.device)[:, : raw.shape[1]]
     return bits.to(torch.int32).sub_(1).bitwise_and_(_MINUS_INFINITY).view(torch.float32)
 
 
@@ -64,7 +78,7 @@ _MINUS_INFINITY = -(1 << 23)
 """The bits of float32's minus infinity, read as an int32."""
 
 
-def _unpacked(packed: "np.ndarray[tuple[int, int], np.dtype[np.int32]]", device: torch.device) -> torch.Tensor:
+def _unpacked(packed: Packed, device: torch.device) -> torch.Tensor:
     """One int8 a token, 1 where its bit is set."""
     if device.type == "cpu":
         bits = np.unpackbits(packed.view(np.uint8), axis=1, bitorder="little")
@@ -72,11 +86,6 @@ def _unpacked(packed: "np.ndarray[tuple[int, int], np.dtype[np.int32]]", device:
     on_device = torch.from_numpy(packed).pin_memory().to(device, non_blocking=True)
     places = torch.arange(32, dtype=torch.int32, device=device)
     return ((on_device[:, :, None] >> places) & 1).to(torch.int8).flatten(1)
-
-
-def _count(answer: Masked, width: int) -> int:
-    bits = int.from_bytes(answer.mask.tobytes(), "little")
-    return (bits & ((1 << width) - 1)).bit_count()
 
 
 def _fault(logits: torch.Tensor, width: int) -> str:
