@@ -4,9 +4,11 @@ The composed config becomes plain values at once, then a `Config`, decoded stric
 `ConfigError` that names its path.
 """
 
+import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,8 +82,7 @@ def _converted(plain: Any, wanted: type[T]) -> T:
     try:
         return msgspec.convert(plain, wanted, strict=True)
     except msgspec.ValidationError as error:
-        found, path = _where(str(error))
-        raise ConfigError(f"{path}: {found}", "see configs/", "mend this key") from None
+        raise _mistake(str(error), plain) from None
 
 
 def plan_of(config: Config) -> Plan:
@@ -104,9 +105,11 @@ def with_hydra(job: Callable[[Config], int], arguments: list[str]) -> int:
     point of a sweep that is refused does not stop the others. Returns the worst exit status."""
     statuses = [0]
     sys.argv = ["python -m harness run", *arguments]
-    hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="config")(
-        lambda composed: statuses.append(_point(job, composed))
-    )()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # raise what is wrong; else Hydra prints it and exits with 1
+    with _composing("the keys and files of configs/"):
+        hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="config")(
+            lambda composed: statuses.append(_point(job, composed))
+        )()
     return max(*statuses, CombineReports.status)
 
 
@@ -121,12 +124,18 @@ def _point(job: Callable[[Config], int], composed: DictConfig) -> int:
 
 def composed(name: str, arguments: Sequence[str]) -> Any:
     """The plain values of configs/`name`.yaml with overrides, for commands that have no task. Raises `ConfigError`."""
+    with _composing(f"the keys of configs/{name}.yaml"), hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        return plain(hydra.compose(name, list(arguments)))
+
+
+@contextmanager
+def _composing(wanted: str) -> Iterator[None]:
+    """What Hydra does not take, as a `ConfigError`."""
     try:
-        with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
-            return plain(hydra.compose(name, list(arguments)))
+        yield
     except (HydraException, OmegaConfBaseException) as error:
-        found = " ".join(str(error).split())
-        raise ConfigError(f"{name}: {found}", f"the keys of configs/{name}.yaml", "mend the override") from None
+        found = " ".join(str(error).partition("Config search path:")[0].split())
+        raise ConfigError(f"config: {found}", wanted, "mend the override (`python -m harness run --help`)") from None
 
 
 class CombineReports(Callback):
@@ -154,11 +163,33 @@ def plain(composed: DictConfig) -> Any:
         raise ConfigError(f"config: {found}", "keys that have values", fix) from None
 
 
-def _where(message: str) -> tuple[str, str]:
+def _mistake(message: str, plain: Any) -> ConfigError:
+    """What msgspec says of a value, with the value that was found."""
     match = re.fullmatch(r"(.*?)(?: - at `(.*)`)?", message, re.DOTALL)
     assert match is not None
-    path = (match.group(2) or "$").replace("[...]", ".*").removeprefix("$").removeprefix(".")
-    return match.group(1), path or "config"
+    said, path = match.group(1), (match.group(2) or "$").removeprefix("$")
+    expected = re.fullmatch(r"Expected (.*?)(?:, got `(.*)`)?", said)
+    if expected is None:
+        where = path.replace("[...]", ".*").removeprefix(".") or "config"
+        return ConfigError(f"{where}: {said}", "see configs/", "mend this key")
+    kind = f" ({expected.group(2)})" if expected.group(2) else ""
+    found = " or ".join(f"{where or 'config'}: {value!r}" for where, value in _at(path, plain, ""))
+    return ConfigError(f"{found}{kind}", expected.group(1).replace("`", ""), "mend this key")
+
+
+def _at(path: str, value: Any, where: str) -> Iterator[tuple[str, Any]]:
+    """The places and values that a path like `.task.sections[0].name` can mean; msgspec writes `[...]` for any key."""
+    match = re.match(r"\.([^.\[]+)|\[(\d+)\]|\[\.\.\.\]", path)
+    if match is None:
+        yield where.removeprefix("."), value
+        return
+    rest, (name, index) = path[match.end() :], match.groups()
+    if index is not None:
+        yield from _at(rest, value[int(index)], f"{where}[{index}]")
+    elif isinstance(value, dict):
+        for key in [name] if name is not None else value:
+            if key in value:
+                yield from _at(rest, value[key], f"{where}.{key}")
 
 
 def _check(config: Config) -> None:

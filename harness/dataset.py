@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -25,10 +25,9 @@ class Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `path` is a hub name, a folder or a file; a relative path is looked for in the working folder, then in the
     project's own folder. `name` is the configuration of a hub dataset, `revision` its commit. `gold` is the column of
-    folder. `name` is the configuration of a hub dataset, `revision` its commit. `gold` is the column of right
-    answers; `gold_pattern` a regex whose first group is taken from it. `cluster` names examples that belong together
-    (questions on one text), for intervals. `where` keeps the rows whose columns have these values. `limit` keeps so
-    many rows, drawn with the run's seed; 0 keeps all in their order.
+    right answers; `gold_pattern` a regex whose first group is taken from it. `cluster` names examples that belong
+    together (questions on one text), for intervals. `where` keeps the rows whose columns have these values. `limit`
+    keeps so many rows, drawn with the run's seed; 0 keeps all in their order.
     """
 
     path: str
@@ -40,7 +39,7 @@ class Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     revision: str | None = None
     gold_pattern: str | None = None
     where: dict[str, Any] = {}
-    limit: int = 0
+    limit: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -73,8 +72,13 @@ def read_text(path: str, what: str) -> str:
     """The text of a file of a task. Raises `DataError` where there is none."""
     found = find(path)
     if found is None or not found.is_file():
-        raise DataError(f"{what}: no file {path!r}", f"a file below {Path.cwd()} or {PROJECT}", "mend the path")
+        raise _no_file(what, path)
     return found.read_text(encoding="utf-8")
+
+
+def _no_file(what: str, path: str) -> DataError:
+    places = " or ".join(dict.fromkeys((str(Path.cwd()), str(PROJECT))))
+    return DataError(f"{what}: no file {path!r}", f"a file; relative paths start at {places}", "mend the path")
 
 
 def load(data: Data, seed: int) -> Rows:
@@ -97,21 +101,30 @@ def _load_table(data: Data) -> Any:
 
     datasets.disable_progress_bars()
     found = find(data.path)
+    file = _file(data, found)
     try:
-        if found is not None and found.is_file():
-            if found.suffix not in LOADERS:
-                raise DataError(f"data.path: {found.name!r}", f"a file ending in {sorted(LOADERS)}", "convert the file")
-            loader, files = LOADERS[found.suffix], {data.split: str(found)}
-            return datasets.load_dataset(loader, data_files=files, split=data.split)
-        if found is not None and (plain := _split_file(found, data.split)):
-            return datasets.load_dataset(LOADERS[plain.suffix], data_files={data.split: str(plain)}, split=data.split)
+        if file is not None:
+            return datasets.load_dataset(LOADERS[file.suffix], data_files={data.split: str(file)}, split=data.split)
         source = str(found) if found is not None else data.path
         return datasets.load_dataset(source, name=data.name, split=data.split, revision=data.revision)
-    except DataError:
-        raise
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
-        found_text = f"data.path: {data.path!r}, split {data.split!r}: {_first_line(error)}"
+        here = "" if found is not None else "no folder or file here, and of the hub: "
+        found_text = f"data.path: {data.path!r}, split {data.split!r}: {here}{_first_line(error.__cause__ or error)}"
         raise DataError(found_text, "a dataset of the hub, a folder or a file", "mend the path or the split") from error
+
+
+def _file(data: Data, found: Path | None) -> Path | None:
+    """The file that holds the rows; None where `datasets` itself has to look (a folder of another layout, the hub)."""
+    if found is None and Path(data.path).suffix in LOADERS:
+        raise _no_file("data.path", data.path)
+    if found is None:
+        return None
+    file = found if found.is_file() else _split_file(found, data.split)
+    if file is not None and file.suffix not in LOADERS:
+        raise DataError(f"data.path: {file.name!r}", f"a file ending in {sorted(LOADERS)}", "convert the file")
+    if file is not None and not file.read_bytes().strip():
+        raise DataError(f"data.path: {str(file)!r} is empty", "at least one row", "mend the path or the file")
+    return file
 
 
 def _split_file(folder: Path, split: str) -> Path | None:
@@ -119,7 +132,7 @@ def _split_file(folder: Path, split: str) -> Path | None:
     return next((folder / f"{split}{end}" for end in LOADERS if (folder / f"{split}{end}").is_file()), None)
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -14,13 +14,13 @@ R = TypeVar("R")
 class Closed(msgspec.Struct, frozen=True, tag="closed", tag_field="kind", forbid_unknown_fields=True):
     """`concurrency` requests at once; the next is sent when one has come back."""
 
-    concurrency: int = 8
+    concurrency: Annotated[int, msgspec.Meta(ge=1)] = 8
 
 
 class Open(msgspec.Struct, frozen=True, tag="open", tag_field="kind", forbid_unknown_fields=True):
     """Requests arrive at random, `rate` a second on average (exponential gaps), and none waits for another."""
 
-    rate: float
+    rate: Annotated[float, msgspec.Meta(gt=0)]
 
 
 Load = Closed | Open

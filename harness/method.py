@@ -3,7 +3,12 @@
 A method and an engine together make an *arm*; its name, `method/engine`, is what every report shows.
 """
 
+from typing import Annotated
+
 import msgspec
+
+Patience = Annotated[float, msgspec.Meta(gt=0)]
+"""Seconds that a call may take."""
 
 
 class Unconstrained(msgspec.Struct, frozen=True, tag="none", tag_field="kind", forbid_unknown_fields=True):
@@ -25,7 +30,7 @@ class Processor(msgspec.Struct, frozen=True, tag="processor", tag_field="kind", 
 
     engine: str = "lm_format_enforcer"
     call: str | None = None
-    timeout_s: float = 20.0
+    timeout_s: Patience = 20.0
 
 
 class AsyncProcessor(msgspec.Struct, frozen=True, tag="async", tag_field="kind", forbid_unknown_fields=True):
@@ -36,8 +41,8 @@ class AsyncProcessor(msgspec.Struct, frozen=True, tag="async", tag_field="kind",
 
     engine: str = "lm_format_enforcer"
     call: str | None = None
-    timeout_s: float = 20.0
-    workers: int = 1
+    timeout_s: Patience = 20.0
+    workers: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
 Method = Unconstrained | Native | Processor | AsyncProcessor

@@ -3,7 +3,7 @@ the files and checks everything that can be checked before a model is loaded."""
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -86,9 +86,9 @@ class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sections: tuple[Section, ...]
     scorer: Scorer
     constraint: ConstraintSpec | None = None
-    temperature: float = 0.0
-    top_p: float = 1.0
-    top_k: int = 0
+    temperature: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    top_k: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class Task(msgspec.Struct, frozen=True):

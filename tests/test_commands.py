@@ -49,3 +49,23 @@ def test_what_a_report_cannot_be_told_is_refused(
 ) -> None:
     assert main(["report", runs[0], override]) == 2
     assert "to mend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("task=intent", ["Could not find 'task/intent'", "intents"]),
+        ("blok=3", ["Could not override 'blok'"]),
+        ("method=[none", ["no viable alternative"]),
+        ("load.concurrency=0", ["load.concurrency: 0", "int >= 1"]),
+    ],
+)
+def test_what_a_run_cannot_be_told_is_refused_as_any_other_set_up(
+    override: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", [])
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
+    assert main(["run", override, f"hydra.run.dir={tmp_path}"]) == 2
+    said = capsys.readouterr().err
+    assert [word for word in (*words, "wanted", "to mend") if word not in said] == []
+    assert "Traceback" not in said

@@ -104,6 +104,28 @@ def test_a_wrong_key_or_type_is_an_error_that_names_its_path(override: str, word
         _compose(override)
 
 
+@pytest.mark.parametrize(
+    ("override", "found", "wanted"),
+    [
+        ("load.concurrency=0", "load.concurrency: 0", "int >= 1"),
+        ("method.async.workers=0", "method.async.workers: 0", "int >= 1"),
+        (
+            "method.processor.timeout_s=0",
+            "method.processor.timeout_s: 0 or method.async.timeout_s: 20.0",
+            "float > 0.0",
+        ),
+        ("task.data.limit=-1", "task.data.limit: -1", "int >= 0"),
+        ("task.temperature=-0.5", "task.temperature: -0.5", ">= 0.0"),
+        ("task.sections.0.max_tokens=many", "task.sections[0].max_tokens: 'many' (str)", "int"),
+    ],
+)
+def test_a_wrong_value_is_shown_beside_what_was_wanted(override: str, found: str, wanted: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        _compose(override)
+    assert raised.value.found == found
+    assert wanted in raised.value.wanted
+
+
 def test_two_arms_with_one_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="native/llguidance"):
         _compose("+method.again={kind: native}")

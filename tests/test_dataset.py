@@ -109,6 +109,7 @@ def test_gold_pattern_takes_the_answer_out_of_a_longer_text(tmp_path: Path) -> N
         (Data("tasks/intents/test.jsonl", gold="lable"), "no column 'lable'"),
         (Data("tasks/intents/test.jsonl", id="key"), "no column 'key'"),
         (Data("tasks/intents/README.md"), "README.md"),
+        (Data("tasks/intents/tset.jsonl"), "no file 'tasks/intents/tset.jsonl'"),
         (Data("tasks/intents/test.jsonl", where={"label": "nothing"}), "has no rows"),
     ],
 )
@@ -116,6 +117,18 @@ def test_what_is_missing_is_named(data: Data, words: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(DataError, match=words):
         load(data, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [("rows.jsonl", "", "is empty"), ("rows.csv", "\n", "is empty"), ("rows.jsonl", '{"id": 1', "JSON parse error")],
+)
+def test_a_file_without_rows_and_one_that_cannot_be_read_are_told_apart(
+    name: str, text: str, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=words):
+        load(Data(str(tmp_path / name)), 0)
 
 
 def test_rows_with_empty_text_are_kept(tmp_path: Path) -> None:
