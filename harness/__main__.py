@@ -27,10 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status: 0 well, 2 a set-up that is refused, 3 requests failed, 130 stopped."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parsed, rest = _parser().parse_known_args(given[:1])
-    from harness.commands import capacity, compare, masks, preflight, report, run
+    from harness.commands import capacity, compare, masks, preflight, report, run, usage
     from harness.errors import HarnessError
 
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # a job that is told to end, as Ctrl-C
+    if given[1:2] in (["-h"], ["--help"]) and parsed.command not in ("run", "preflight"):  # theirs is Hydra's
+        print(usage(parsed.command))
+        return 0
     commands = {"run": run, "report": report, "compare": compare, "preflight": preflight}
     command = (commands | {"masks": masks, "capacity": capacity})[parsed.command]
     try:

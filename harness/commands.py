@@ -130,6 +130,19 @@ def capacity(arguments: Sequence[str]) -> int:
     return 0
 
 
+def usage(command: str) -> str:
+    """What a command takes whose help is not Hydra's own."""
+    from harness.config import CONFIGS
+
+    match command:
+        case "masks" | "capacity":
+            return (CONFIGS / f"{command}.yaml").read_text(encoding="utf-8")
+        case "report":
+            return str(report.__doc__)
+        case _:
+            return str(compare.__doc__)
+
+
 def _targets(arguments: Sequence[str]) -> tuple[list[str], "Targets | None"]:
     """The arguments that are no targets of goodput, and the targets that the others name; None where there are none."""
     overrides = [argument for argument in arguments if argument.startswith(GOODPUT)]
@@ -143,7 +156,7 @@ def _targets(arguments: Sequence[str]) -> tuple[list[str], "Targets | None"]:
 def _folders(arguments: Sequence[str], least: int) -> list[Path]:
     folders = [Path(argument).resolve() for argument in arguments]
     if len(folders) < least:
-        raise ConfigError(f"{len(folders)} folders given", f"at least {least}", "name run folders")
+        raise ConfigError(f"run folders: {len(folders)} given", f"at least {least}", "name them")
     if missing := next((folder for folder in folders if not (folder / "records.jsonl").is_file()), None):
         raise ConfigError(f"{missing}: no records.jsonl", "the folder of a run", "mend the path")
     return folders

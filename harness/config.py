@@ -5,12 +5,11 @@ The composed config becomes plain values at once, then a `Config`, decoded stric
 """
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import hydra
 import msgspec
@@ -21,6 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness.dataset import PROJECT
+from harness.decoding import decoded
 from harness.deployments.embedded.config import Embedded
 from harness.deployments.sglang.config import SGLang, SGLangLaunch
 from harness.errors import ConfigError, HarnessError
@@ -36,7 +36,6 @@ REFUSED = 2
 REFUSAL = "refused.txt"
 """In the folder of a refused run: why."""
 
-T = TypeVar("T")
 DeploymentConfig = Embedded | SGLang | SGLangLaunch
 
 
@@ -62,7 +61,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def decode(plain: Any) -> Config:
     """The config of plain values. Raises `ConfigError` naming the path of what is wrong."""
-    config = _converted(plain, Config)
+    config = decoded(plain, Config, "configs/")
     _check(config)
     return config
 
@@ -75,14 +74,7 @@ class _Reporting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def targets(overrides: Sequence[str]) -> Targets:
     """The targets of overrides like `goodput.ttft_ms=200`. Raises `ConfigError`."""
-    return _converted(plain(OmegaConf.from_dotlist(list(overrides))), _Reporting).goodput
-
-
-def _converted(plain: Any, wanted: type[T]) -> T:
-    try:
-        return msgspec.convert(plain, wanted, strict=True)
-    except msgspec.ValidationError as error:
-        raise _mistake(str(error), plain) from None
+    return decoded(plain(OmegaConf.from_dotlist(list(overrides))), _Reporting, "configs/config.yaml").goodput
 
 
 def plan_of(config: Config) -> Plan:
@@ -135,7 +127,7 @@ def _composing(wanted: str) -> Iterator[None]:
         yield
     except (HydraException, OmegaConfBaseException) as error:
         found = " ".join(str(error).partition("Config search path:")[0].split())
-        raise ConfigError(f"config: {found}", wanted, "mend the override (`python -m harness run --help`)") from None
+        raise ConfigError(f"config: {found}", wanted, "mend it; --help lists them") from None
 
 
 class CombineReports(Callback):
@@ -161,35 +153,6 @@ def plain(composed: DictConfig) -> Any:
         found = str(error).splitlines()[0]
         fix = "give the key a value, or write a literal ${ as \\${"
         raise ConfigError(f"config: {found}", "keys that have values", fix) from None
-
-
-def _mistake(message: str, plain: Any) -> ConfigError:
-    """What msgspec says of a value, with the value that was found."""
-    match = re.fullmatch(r"(.*?)(?: - at `(.*)`)?", message, re.DOTALL)
-    assert match is not None
-    said, path = match.group(1), (match.group(2) or "$").removeprefix("$")
-    expected = re.fullmatch(r"Expected (.*?)(?:, got `(.*)`)?", said)
-    if expected is None:
-        where = path.replace("[...]", ".*").removeprefix(".") or "config"
-        return ConfigError(f"{where}: {said}", "see configs/", "mend this key")
-    kind = f" ({expected.group(2)})" if expected.group(2) else ""
-    found = " or ".join(f"{where or 'config'}: {value!r}" for where, value in _at(path, plain, ""))
-    return ConfigError(f"{found}{kind}", expected.group(1).replace("`", ""), "mend this key")
-
-
-def _at(path: str, value: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """The places and values that a path like `.task.sections[0].name` can mean; msgspec writes `[...]` for any key."""
-    match = re.match(r"\.([^.\[]+)|\[(\d+)\]|\[\.\.\.\]", path)
-    if match is None:
-        yield where.removeprefix("."), value
-        return
-    rest, (name, index) = path[match.end() :], match.groups()
-    if index is not None:
-        yield from _at(rest, value[int(index)], f"{where}[{index}]")
-    elif isinstance(value, dict):
-        for key in [name] if name is not None else value:
-            if key in value:
-                yield from _at(rest, value[key], f"{where}.{key}")
 
 
 def _check(config: Config) -> None:

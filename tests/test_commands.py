@@ -1,5 +1,6 @@
 """The commands that work on runs which are there: where their files go, and what they say at the end."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -49,6 +50,26 @@ def test_what_a_report_cannot_be_told_is_refused(
 ) -> None:
     assert main(["report", runs[0], override]) == 2
     assert "to mend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("masks", "engine="), ("capacity", "measure:"), ("report", "RUN"), ("compare", "RUN RUN"), ("run", "Config")],
+)
+def test_each_command_says_what_it_takes(
+    command: str, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", [])
+    with suppress(SystemExit):  # Hydra's own help ends so
+        assert main([command, "--help"]) == 0
+    assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("override", ["engine=xgramar", "samples=-1", "first=0", "limits.cpu_s=0", "engien=[outlines]"])
+def test_what_the_mask_benchmark_cannot_be_told_is_refused(override: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["masks", override]) == 2
+    said = capsys.readouterr().err
+    assert [part for part in (override.partition("=")[0], "wanted", "to mend") if part not in said] == []
 
 
 @pytest.mark.parametrize(

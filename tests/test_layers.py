@@ -7,6 +7,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "errors",
+        "decoding",
         "constraint",
         "json_formats",
         "json_validity",

@@ -6,6 +6,7 @@ import msgspec
 
 from harness.capacity.model import BATCHES, Costs, Forward, Method, forward_of
 from harness.capacity.sweep import LONGEST, Measure
+from harness.decoding import decoded
 from harness.deployments.embedded.config import Embedded
 from harness.deployments.sglang.config import SGLang, SGLangLaunch
 from harness.errors import ConfigError
@@ -48,10 +49,7 @@ class CapacityConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def decode(plain: object) -> CapacityConfig:
     """The config of plain values. Raises `ConfigError`."""
-    try:
-        config = msgspec.convert(plain, CapacityConfig, strict=True)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"capacity: {error}", "see configs/capacity.yaml", "mend this key") from None
+    config = decoded(plain, CapacityConfig, "configs/capacity.yaml")
     if not config.batches or min(config.batches) < 1:
         raise ConfigError(f"batches: {list(config.batches)}", "batch sizes of at least 1", "mend the value")
     config.costs.over(Costs())

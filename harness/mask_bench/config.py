@@ -1,19 +1,24 @@
 """What `python -m harness masks` takes: configs/masks.yaml as a frozen object."""
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
+from harness.decoding import decoded
 from harness.errors import ConfigError
+from harness.masks import check_name
+
+Limit = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one engine may take for one schema: processor seconds, seconds on the clock, MiB of resident memory in
     all (its tables included)."""
 
-    cpu_s: float = 30.0
-    wall_s: float = 600.0
-    memory_mib: float = 4096.0
+    cpu_s: Limit = 30.0
+    wall_s: Limit = 600.0
+    memory_mib: Limit = 4096.0
 
 
 class MasksConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,8 +31,8 @@ class MasksConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokenizer: str
     folder: str
     seed: int = 0
-    first: int | None = None
-    samples: int = 2
+    first: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    samples: Annotated[int, msgspec.Meta(ge=0)] = 2
     limits: Limits = Limits()
 
     @property
@@ -48,13 +53,10 @@ class MasksConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def decode(plain: object) -> MasksConfig:
     """The config of plain values. Raises `ConfigError`."""
-    try:
-        config = msgspec.convert(plain, MasksConfig, strict=True)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"masks: {error}", "see configs/masks.yaml", "mend this key") from None
+    config = decoded(plain, MasksConfig, "configs/masks.yaml")
     names = config.engines
     if not names or len(set(names)) < len(names):
         raise ConfigError(f"engine: {list(names)}", "engines, each once", "e.g. 'engine=[llguidance,xgrammar]'")
-    if config.samples < 0 or min(config.limits.cpu_s, config.limits.wall_s, config.limits.memory_mib) <= 0:
-        raise ConfigError("masks: a limit or samples is not positive", "limits above 0, samples of at least 0", "mend")
+    for name in names:
+        check_name(name)
     return config

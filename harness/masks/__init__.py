@@ -14,17 +14,20 @@ ENGINES = ("lm_format_enforcer", "outlines", "xgrammar", "llguidance", "referenc
 
 def engine(name: str) -> MaskEngine:
     """The engine called `name`, or the user's own by import path (`package.module:ENGINE`). Raises `ConfigError`."""
-    match name:
-        case "lm_format_enforcer" | "outlines" | "xgrammar" | "llguidance" | "reference":
-            return _load(f"harness.masks.{name}", "ENGINE")
-        case _ if ":" in name:
-            module, _, attribute = name.partition(":")
-            if (here := str(Path.cwd())) not in sys.path:
-                sys.path.append(here)
-            return _load(module, attribute)
-        case _:
-            wanted = f"one of {', '.join(ENGINES)}, or your own as package.module:ENGINE"
-            raise ConfigError(f"engine: {name!r} is not known", wanted, "mend the name")
+    check_name(name)
+    if name in ENGINES:
+        return _load(f"harness.masks.{name}", "ENGINE")
+    module, _, attribute = name.partition(":")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)
+    return _load(module, attribute)
+
+
+def check_name(name: str) -> None:
+    """Raises `ConfigError` for what is neither a shipped engine nor an import path. Imports nothing."""
+    if name not in ENGINES and ":" not in name:
+        wanted = f"one of {', '.join(ENGINES)}, or your own as package.module:ENGINE"
+        raise ConfigError(f"engine: {name!r} is not known", wanted, "mend the name")
 
 
 def _load(module: str, attribute: str) -> MaskEngine:
