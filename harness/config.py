@@ -21,8 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from harness.dataset import PROJECT
 from harness.decoding import decoded
-from harness.deployments.embedded.config import Embedded
-from harness.deployments.sglang.config import SGLang, SGLangLaunch
+from harness.deployments.configs import DeploymentConfig
 from harness.errors import ConfigError, HarnessError
 from harness.experiment import Plan
 from harness.load import Load
@@ -35,8 +34,6 @@ REFUSED = 2
 """Exit status of a set-up that is refused."""
 REFUSAL = "refused.txt"
 """In the folder of a refused run: why."""
-
-DeploymentConfig = Embedded | SGLang | SGLangLaunch
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

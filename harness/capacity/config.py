@@ -7,8 +7,8 @@ import msgspec
 from harness.capacity.model import BATCHES, Costs, Forward, Method, forward_of
 from harness.capacity.sweep import LONGEST, Measure
 from harness.decoding import decoded
+from harness.deployments.configs import DeploymentConfig
 from harness.deployments.embedded.config import Embedded
-from harness.deployments.sglang.config import SGLang, SGLangLaunch
 from harness.errors import ConfigError
 
 
@@ -32,7 +32,7 @@ class CapacityConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`masks`: the folder of a benchmark of masks or of a run; `forward`: batch size -> milliseconds, or a YAML or JSON
     file that holds it. What is None is measured on `deployment`."""
 
-    deployment: Embedded | SGLang | SGLangLaunch
+    deployment: DeploymentConfig
     folder: str
     masks: str | None = None
     forward: dict[int, float] | str | None = None
