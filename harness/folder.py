@@ -36,7 +36,7 @@ class RunFolder(msgspec.Struct, frozen=True):
 def open_folder(path: Path, manifest: Manifest, asked: Sequence[Question]) -> RunFolder:
     """Start a run in `path`, or go on with the one in it. Raises `ResumeError` where that is another one."""
     file = path / MANIFEST
-    before = manifests.check_resume(file, manifest.identity)
+    before = manifests.check_resume(file, manifest)
     earlier = before.sessions if before is not None else ()
     sessions = (*earlier, manifests.session(time.time()))
     with writing("the run folder"):

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,13 @@ PACKAGES = (
     *("torch", "transformers", "tokenizers", "datasets", "numpy", "hydra-core", "httpx", "msgspec", "sglang"),
     *("lm-format-enforcer", "llguidance", "xgrammar", "outlines", "outlines-core", "jsonschema", "jsonschema-rs"),
 )
+
+
+FREE = frozenset({"folder", "allow_failures", "block", "goodput"})
+"""Keys of the config that do not make another run."""
+
+DIFFERENCES = 3
+"""How many keys are named where two runs are not the same."""
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -49,24 +57,40 @@ class Manifest(msgspec.Struct, frozen=True):
 def identity(config: dict[str, Any], deployment: DeploymentInfo, data_digest: str) -> str:
     """SHA-256 (16 hex digits) of everything that decides what an answer is. The folder, how fast or in what order
     things are asked, and within which targets an answer is in time, do not."""
-    free = {"folder", "allow_failures", "block", "progress", "name", "where_defaults", "goodput"}
-    decisive = {key: value for key, value in config.items() if key not in free}
+    decisive = {key: value for key, value in config.items() if key not in FREE}
     content = msgspec.json.encode([decisive, deployment.fingerprint, deployment.name, data_digest], order="sorted")
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def check_resume(path: Path, wanted: str) -> Manifest | None:
+def check_resume(path: Path, now: Manifest) -> Manifest | None:
     """The manifest of a folder that may be resumed; None where it is new. Raises `ResumeError` for another set-up."""
     if not path.exists():
         return None
     found = msgspec.json.decode(path.read_bytes(), type=Manifest)
-    if found.identity != wanted:
+    if found.identity != now.identity:
         raise ResumeError(
-            f"folder {path.parent}: it holds a run with another set-up (identity {found.identity}, now {wanted})",
+            f"folder {path.parent}: it holds a run with another set-up ({_difference(found, now)})",
             "the same config, examples and model as before",
             "give another folder, or repeat the first command (it stands in manifest.json)",
         )
     return found
+
+
+def _difference(before: Manifest, now: Manifest) -> str:
+    """The first values in which two runs differ, in words."""
+    then, new = (dict(_leaves(msgspec.json.decode(msgspec.json.encode(one.config)), "")) for one in (before, now))
+    keys = [key for key in then | new if then.get(key) != new.get(key) and key.partition(".")[0] not in FREE]
+    told = [f"{key} was {then.get(key)!r}, now {new.get(key)!r}" for key in keys[:DIFFERENCES]]
+    more = [f"{len(keys) - DIFFERENCES} more"] if len(keys) > DIFFERENCES else []
+    return "; ".join([*told, *more]) or "the examples, the model or their digests differ"
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _leaves(part, f"{path}.{key}" if path else key)
+    else:
+        yield path, value
 
 
 def write(path: Path, manifest: Manifest) -> None:

@@ -128,7 +128,7 @@ def test_another_set_up_may_not_go_on_in_the_folder(whole: Any) -> None:
     """BC-23."""
     done = _run(whole[0], "seed=1")
     assert done.returncode == 2
-    assert "another set-up" in done.stderr
+    assert "another set-up (seed was 0, now 1)" in done.stderr
     assert "Traceback" not in done.stderr
 
 
