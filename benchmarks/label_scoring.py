@@ -1,6 +1,6 @@
 """What exact probabilities of many labels cost: all at once over a trie, against a label at a time.
 
-    python -m benchmarks.label_scoring ../shared/data/banking77 [--dtype float32] [--prompts 3] [--listed]
+    python -m benchmarks.label_scoring path/to/banking77 [--dtype float32] [--prompts 3] [--listed]
 
 The folder holds `categories.json` (77 labels) and `test.csv` (messages). Each way gives the log-probability of every
 token of every label and of the end, on the same model:

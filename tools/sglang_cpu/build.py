@@ -2,8 +2,7 @@
 
 SGLang pins outlines 0.1.11 and others that the harness cannot share, so the server has an environment of its own, with
 the exact versions of `constraints-sglang-cpu.txt`. Building takes about 80 seconds and 3 GB; a stamp makes the next
-call return at once. Run it with the interpreter that runs the harness: processors travel to the server as pickled code,
-which needs the same Python minor version on both sides.
+call return at once. The environment is of the interpreter that runs this: CPython 3.11, which those versions are for.
 """
 
 import hashlib
