@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help eval sweep report test sglang-cpu test-live gpu-check test-browser check bench clean
+.PHONY: help eval sweep report test sglang-cpu test-live gpu-check test-browser check clean
 
 help: ## say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -19,7 +19,7 @@ $(READY): pyproject.toml constraints.txt tests/crosscheck.txt
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps -r tests/crosscheck.txt
 	touch $@
 
-eval: $(READY) ## compare all four methods on all three tasks (minutes; ARGS="task.data.limit=100 ...")
+eval: $(READY) ## compare four methods on three tasks (minutes; ARGS="task.data.limit=100 ...")
 	@$(BIN)/python -m harness run -m task=intents,extraction,word_problems experiment=quick $(ARGS)
 
 sweep: $(READY) ## any Hydra sweep: make sweep ARGS="task=intents load.concurrency=1,8,32"

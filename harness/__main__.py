@@ -18,6 +18,7 @@ examples:
   python -m harness report results/runs/OLD              make its reports again
   python -m harness report results/runs/OLD goodput.ttft_ms=200 goodput.tpot_ms=50
   python -m harness compare results/runs/A results/runs/B       into results/compare/, or folder=...
+  python -m harness preflight deployment=sglang deployment.url=http://localhost:30000
   python -m harness masks 'engine=[llguidance,xgrammar]' data=maskbench/data
   python -m harness capacity masks=results/masks/RUN 'forward={1: 8.5, 32: 11.0}'
 """
