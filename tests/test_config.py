@@ -126,6 +126,11 @@ def test_a_wrong_value_is_shown_beside_what_was_wanted(override: str, found: str
     assert wanted in raised.value.wanted
 
 
+def test_a_url_without_its_scheme_is_refused_by_its_key() -> None:
+    with pytest.raises(ConfigError, match=r"deployment\.url: 'localhost:30000'"):
+        _compose("deployment=sglang", "deployment.url=localhost:30000")
+
+
 def test_two_arms_with_one_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="native/llguidance"):
         _compose("+method.again={kind: native}")

@@ -38,6 +38,8 @@ class SGLang(msgspec.Struct, frozen=True, tag="sglang", tag_field="kind", forbid
 
     def __post_init__(self) -> None:
         _check_patience(self.timeout_s, self.attempts)
+        if not self.url.startswith(("http://", "https://")):
+            raise ConfigError(f"deployment.url: {self.url!r}", "http://host:port", "mend the URL")
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator["SGLangDeployment"]:
