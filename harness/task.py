@@ -22,8 +22,7 @@ class Text(msgspec.Struct, frozen=True, tag="text", tag_field="kind", forbid_unk
 
 class Generate(msgspec.Struct, frozen=True, tag="generate", tag_field="kind", forbid_unknown_fields=True):
     """A part that the model writes. Where `constrained`, the method and the task's constraint act on it; else it is
-    free.
-    `stop` are strings that end a free part (they are cut off); a constrained part ends by its constraint."""
+    free. `stop` are strings that end a free part (they are cut off); a constrained part ends by its constraint."""
 
     name: str
     max_tokens: int
