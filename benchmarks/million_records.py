@@ -1,7 +1,8 @@
-"""Time and memory of summarising many records: `python -m benchmarks.million_records [records] [arms]`.
+"""Time and memory of the reports of many records: `python -m benchmarks.million_records [records] [arms]`.
 
-Writes a records.jsonl of made-up records, with traces, to a temporary folder, summarises it in a fresh process and
-prints seconds and peak memory. Run it for several sizes to see that the cost is linear.
+Writes a run folder of made-up records, with traces, to a temporary place, and prints seconds and peak memory of the
+metrics alone, and of all reports (metrics, pages, Parquet), each in a fresh process. Run it for several sizes to see
+that the cost is linear.
 """
 
 import random
@@ -15,8 +16,13 @@ from pathlib import Path
 
 import msgspec
 
+from harness import manifest
+from harness.deployment import DeploymentInfo
+from harness.folder import EXAMPLES, MANIFEST, RECORDS
+from harness.manifest import Manifest
 from harness.metrics.summarise import summarise
-from harness.record import Outcome, Part, Record, read_slim
+from harness.record import Example, Outcome, Part, Record, read_slim
+from harness.report.write import write_reports
 from harness.request import Completion, Cost, Timing, Trace
 
 BLOCK = 64
@@ -71,32 +77,59 @@ def _completion(chance: random.Random, sent_s: float, e2e_s: float) -> Completio
     return Completion("r", "text", ids, "stop", timing, 40, TOKENS, 32, trace)
 
 
-def measure(path: Path) -> None:
-    """Summarise and print what it took; the summary is encoded too, as a report needs it."""
-    started = time.perf_counter()
+def write_folder(folder: Path, records: int, arms: int) -> None:
+    """Everything that reports are made of."""
+    write(folder / RECORDS, records, arms)
+    asked = (
+        Example(f"example-{n:07d}", f"example-{n:07d}", "Why?", (5, 6), LABELS[n % 5]) for n in range(records // arms)
+    )
+    with (folder / EXAMPLES).open("wb") as file:
+        file.writelines(msgspec.json.encode(one) + b"\n" for one in asked)
+    info = DeploymentInfo("none", "made up", "made up", "none", 49_152, 2048, (2,), "none", "none", {})
+    names = tuple(f"arm {arm}" for arm in range(arms))
+    made_up = Manifest("none", "made up", names, 0, {"task": {"temperature": 0.0}}, info, "none", records // arms, 0,
+                       (), {}, {}, {}, ({"started_s": 1e9, "command": "none"},))  # fmt: skip
+    manifest.write(folder / MANIFEST, made_up)
+
+
+def metrics(folder: Path) -> int:
+    """The summary alone, encoded as a report needs it; how many records it is of."""
+    path = folder / RECORDS
     with path.open("rb") as file:
         summary = summarise(read_slim(path), "made up", "none", 0, lines=((str, line) for line in file), greedy=True)
-    size = len(msgspec.json.encode(summary))
+    msgspec.json.encode(summary)
+    return sum(counts.n for counts in summary.counts.values())
+
+
+def reports(folder: Path) -> int:
+    """All reports; how many records they are of."""
+    return sum(counts.n for counts in write_reports(folder).summary.counts.values())
+
+
+def measure(what: str, folder: Path) -> None:
+    """Do it, and print what it took."""
+    started = time.perf_counter()
+    records = {"metrics": metrics, "reports": reports}[what](folder)
     seconds = time.perf_counter() - started
     cpu = time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    records = sum(counts.n for counts in summary.counts.values())
-    print(
-        f"{records:,} records: {seconds:.1f} s ({cpu:.1f} s of processor), peak {peak:.2f} GiB, summary {size:,} bytes"
-    )
+    print(f"{what} of {records:,} records: {seconds:.1f} s ({cpu:.1f} s of processor), peak {peak:.2f} GiB", flush=True)
 
 
 def main() -> None:
-    if len(sys.argv) > 2 and sys.argv[1] == "measure":
-        measure(Path(sys.argv[2]))
+    if len(sys.argv) > 3 and sys.argv[1] == "measure":
+        measure(sys.argv[2], Path(sys.argv[3]))
         return
     records = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     arms = int(sys.argv[2]) if len(sys.argv) > 2 else 4
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "records.jsonl"
-        write(path, records, arms)
-        print(f"{path.stat().st_size / 2**20:,.0f} MiB of records")
-        subprocess.run([sys.executable, "-m", "benchmarks.million_records", "measure", str(path)], check=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_folder(folder, records, arms)
+        print(f"{(folder / RECORDS).stat().st_size / 2**20:,.0f} MiB of records")
+        for what in ("metrics", "reports"):
+            command = [sys.executable, "-m", "benchmarks.million_records", "measure", what, name]
+            subprocess.run(command, check=True)
+        print(f"report.html: {(folder / 'report.html').stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
