@@ -25,7 +25,8 @@ from harness.deployments.configs import DeploymentConfig
 from harness.errors import ConfigError, HarnessError
 from harness.experiment import Plan
 from harness.load import Load
-from harness.method import Method, arm_name
+from harness.masks import check_name
+from harness.method import AsyncProcessor, Method, Native, Processor, Unconstrained, arm_name
 from harness.metrics.targets import NO_TARGETS, Targets
 from harness.task import TaskConfig, resolve
 
@@ -158,6 +159,20 @@ def _check(config: Config) -> None:
         raise ConfigError("method: none given", "at least one", "e.g. 'method=[none,native]'")
     if doubled := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"method: two arms are {doubled!r}", "arms that differ", "drop one or give it another engine")
+    for method in config.method.values():
+        _check_engine(method)
     if config.block < 1 or config.warmup < 0:
         found = f"block={config.block}, warmup={config.warmup}"
         raise ConfigError(found, "block of at least 1, warmup of at least 0", "mend them")
+
+
+def _check_engine(method: Method) -> None:
+    """Only the name: whether its library is there is seen where it runs."""
+    match method:
+        case Unconstrained():
+            return
+        case Native(engine=engine):
+            check_name(engine)
+        case Processor(engine=engine, call=call) | AsyncProcessor(engine=engine, call=call):
+            if call is None:
+                check_name(engine)

@@ -39,6 +39,17 @@ def test_any_engine_can_be_set_for_any_method() -> None:
     assert config.arms == ("none", "native/xgrammar", "processor/lm_format_enforcer", "async/llguidance")
 
 
+@pytest.mark.parametrize("method", ["native", "processor", "async"])
+def test_an_engine_that_nobody_knows_is_refused_before_anything_starts(method: str) -> None:
+    with pytest.raises(ConfigError, match="'lmfe' is not known"):
+        _compose(f"method.{method}.engine=lmfe")
+
+
+def test_a_call_needs_no_engine() -> None:
+    config = _compose("method.processor.call=mine:factory", "method.processor.engine=unused")
+    assert "processor/mine:factory" in config.arms
+
+
 def test_an_own_callable_names_its_arm() -> None:
     config = _compose("method=processor", "method.processor.call=my.module:factory")
     assert config.arms == ("processor/my.module:factory",)
