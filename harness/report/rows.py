@@ -36,7 +36,7 @@ def chart(
 
 def name(look: Look, top: float, note: str = "") -> Markup:
     """The arm's shape and name, and what stands at the right end of the line."""
-    room = RIGHT - LEFT - 18 - len(note) * 5.6
+    room = RIGHT - LEFT - 24 - len(note) * 6.2
     parts = [look.marker((LEFT + 5, top + 8), 4), svg.text((LEFT + 16, top + 12), fits(look.arm, room, 12), "name")]
     parts += [svg.text((RIGHT, top + 12), note, "note", "end")] if note else []
     return svg.group(parts, hint=look.arm)
