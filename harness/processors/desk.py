@@ -13,8 +13,9 @@ from harness.processors.protocols import Factory
 from harness.processors.segment import Segment
 from harness.vocabulary import Vocabulary
 
-COMPILED_KEPT = 256
-"""How many compiled constraints a worker keeps; the one used longest ago goes first."""
+COMPILED_KEPT = 64
+"""How many compiled constraints a worker keeps; the one used longest ago goes first. A large table of outlines takes
+hundreds of MiB, so that more would fill the memory where every example has a schema of its own."""
 
 
 class Desk(Protocol):

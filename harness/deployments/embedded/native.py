@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import torch
 
 _COMPILERS = 2
-_REMEMBERED = 256
-"""Compiled constraints kept for later requests, those used last."""
+_REMEMBERED = 64
+"""Compiled constraints kept for later requests, those used last, as many as a worker keeps of its own."""
 
 
 @dataclass(frozen=True)
