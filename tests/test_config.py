@@ -50,6 +50,13 @@ def test_a_call_needs_no_engine() -> None:
     assert "processor/mine:factory" in config.arms
 
 
+def test_the_sql_experiment_sets_the_task_and_the_parser_that_ships_for_it() -> None:
+    config = _compose("experiment=sql")
+    assert config.task.name == "sql"
+    parser = "harness.masks.sql_select:ENGINE"
+    assert config.arms == ("none", "native/llguidance", f"processor/{parser}", f"async/{parser}")
+
+
 def test_an_own_callable_names_its_arm() -> None:
     config = _compose("method=processor", "method.processor.call=my.module:factory")
     assert config.arms == ("processor/my.module:factory",)
