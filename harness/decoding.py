@@ -5,10 +5,14 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from harness.errors import ConfigError
 
 T = TypeVar("T")
+
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|\[\.\.\.\]")
+"""One step of a path: a key, a place, or any of either."""
 
 
 def decoded(plain: Any, wanted: type[T], file: str) -> T:
@@ -16,10 +20,10 @@ def decoded(plain: Any, wanted: type[T], file: str) -> T:
     try:
         return msgspec.convert(plain, wanted, strict=True)
     except msgspec.ValidationError as error:
-        raise _mistake(str(error), plain, file) from None
+        raise _mistake(str(error), plain, wanted, file) from None
 
 
-def _mistake(message: str, plain: Any, file: str) -> ConfigError:
+def _mistake(message: str, plain: Any, wanted: Any, file: str) -> ConfigError:
     """What msgspec says of a value, with the value that was found."""
     match = re.fullmatch(r"(.*?)(?: - at `(.*)`)?", message, re.DOTALL)
     assert match is not None
@@ -27,6 +31,8 @@ def _mistake(message: str, plain: Any, file: str) -> ConfigError:
     expected = re.fullmatch(r"Expected (.*?)(?:, got `(.*)`)?", said)
     if expected is None:
         where = path.replace("[...]", ".*").removeprefix(".") or "config"
+        if choices := list(dict.fromkeys(map(str, _choices(inspect.type_info(wanted), path)))):
+            return ConfigError(f"{where}: {said}", f"one of {', '.join(choices)}", "mend this key")
         return ConfigError(f"{where}: {said}", f"see {file}", "mend this key")
     kind = f" ({expected.group(2)})" if expected.group(2) else ""
     found = " or ".join(f"{where or 'config'}: {value!r}" for where, value in _at(path, plain, ""))
@@ -35,7 +41,7 @@ def _mistake(message: str, plain: Any, file: str) -> ConfigError:
 
 def _at(path: str, value: Any, where: str) -> Iterator[tuple[str, Any]]:
     """The places and values that a path like `.task.sections[0].name` can mean; msgspec writes `[...]` for any key."""
-    match = re.match(r"\.([^.\[]+)|\[(\d+)\]|\[\.\.\.\]", path)
+    match = _STEP.match(path)
     if match is None:
         yield where.removeprefix("."), value
         return
@@ -46,3 +52,23 @@ def _at(path: str, value: Any, where: str) -> Iterator[tuple[str, Any]]:
         for key in [name] if name is not None else value:
             if key in value:
                 yield from _at(rest, value[key], f"{where}.{key}")
+
+
+def _choices(kind: inspect.Type, path: str) -> Iterator[Any]:
+    """The values that a type names at a path, if it names them: those of a `Literal`, or the tags of a union."""
+    match = _STEP.match(path)
+    rest, name = (path[match.end() :], match.group(1)) if match else ("", None)
+    match kind:
+        case inspect.UnionType(types=types):
+            for one in types:
+                yield from _choices(one, path)
+        case inspect.LiteralType(values=values) if not path:
+            yield from values
+        case inspect.StructType(tag_field=str(tag_field), tag=tag) if tag_field == name:
+            yield tag
+        case inspect.StructType(fields=fields):
+            for field in fields:
+                if field.encode_name == name:
+                    yield from _choices(field.type, rest)
+        case inspect.DictType(value_type=inner) | inspect.VarTupleType(item_type=inner) if path:
+            yield from _choices(inner, rest)

@@ -126,6 +126,13 @@ def test_a_wrong_key_or_type_is_an_error_that_names_its_path(override: str, word
     ("override", "found", "wanted"),
     [
         ("load.concurrency=0", "load.concurrency: 0", "int >= 1"),
+        ("deployment.dtype=fp16", "deployment.dtype: Invalid enum value 'fp16'", "bfloat16, float16, float32"),
+        ("load.kind=opn", "load.kind: Invalid value 'opn'", "one of closed, open"),
+        (
+            "task.constraint.kind=regx",
+            "task.constraint.kind: Invalid value 'regx'",
+            "labels, regex, json_schema, grammar",
+        ),
         ("method.async.workers=0", "method.async.workers: 0", "int >= 1"),
         (
             "method.processor.timeout_s=0",
