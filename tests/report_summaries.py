@@ -34,11 +34,9 @@ def difference(arm: str, against: str, value: float, p_holm: float | None, metri
     )
 
 
-def ratio(arm: str, against: str, value: float, p_holm: float | None) -> Pair:
-    """A ratio of throughputs with an interval of a tenth to each side."""
-    return Pair(
-        "tokens_per_s", arm, against, "ratio", "blocks", value, value / 1.1, value * 1.1, 12, p_holm, p_holm, 1.2
-    )
+def ratio(arm: str, against: str, value: float, p_holm: float | None, metric: str = "tokens_per_s") -> Pair:
+    """A ratio of speeds with an interval of a tenth to each side."""
+    return Pair(metric, arm, against, "ratio", "blocks", value, value / 1.1, value * 1.1, 12, p_holm, p_holm, 1.2)
 
 
 def diagram() -> Reliability:

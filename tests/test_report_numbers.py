@@ -91,6 +91,13 @@ def test_a_straight_axis_holds_its_data_between_its_outer_ticks(one: float, othe
     assert 2 <= len(made.ticks) <= 12
 
 
+@given(st.floats(0.0, 1e6))
+def test_an_axis_from_zero_starts_there(high: float) -> None:
+    made = scale.from_zero(high, 0, 100)
+    assert made.low == 0.0
+    assert made.high >= high * (1 - 1e-6)
+
+
 @given(st.lists(positive, min_size=1, max_size=20))
 def test_a_logarithmic_axis_draws_all_its_data_in_order_inside_the_picture(values: list[float]) -> None:
     made = scale.logarithmic(values, 10, 350)

@@ -13,7 +13,7 @@ from harness.report.comparisons import larger_first
 from harness.report.verdict import verdict
 
 ARMS: dict[str, dict[str, Estimate]] = {"none": {}, "native/llguidance": {}, "async/lm_format_enforcer": {}}
-COMPARATIVES = re.compile(r"more often|faster|more credit")
+COMPARATIVES = re.compile(r"more often|faster|slower|more credit|worse")
 
 
 def _said(*pairs: Pair) -> str:
@@ -47,6 +47,11 @@ def test_a_difference_is_told_from_the_arm_that_has_more_whatever_way_it_was_tes
 def test_throughput_is_told_as_a_ratio_over_blocks() -> None:
     said = _said(ratio("none", "async/lm_format_enforcer", 0.5, 0.002))
     assert "Faster, in tokens/s, than none: async/lm_format_enforcer 2.00 times (1.82 to 2.20)" in said
+
+
+def test_a_longer_time_per_token_is_told_as_slower() -> None:
+    said = _said(ratio("async/lm_format_enforcer", "none", 2.0, 0.002, "tpot_s_p50"))
+    assert "Slower, in time per output token, than none: async/lm_format_enforcer 2.00 times (1.82 to 2.20)" in said
 
 
 def test_what_could_not_be_tested_is_not_told_as_tested() -> None:

@@ -29,7 +29,7 @@ class Scale(msgspec.Struct, frozen=True):
 
 def from_zero(high: float, start: float, end: float) -> Scale:
     """A straight axis from zero to a round number at or above `high`."""
-    return spanning(0.0, high if high > 0 else 1.0, start, end)
+    return spanning(0.0, high if high > FINEST else 1.0, start, end)
 
 
 def spanning(low: float, high: float, start: float, end: float, wanted: int = 5) -> Scale:
