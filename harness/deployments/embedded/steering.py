@@ -33,28 +33,27 @@ class Steered(NamedTuple):
 def steer(raw: torch.Tensor, answers: Mapping[int, Steering]) -> Steered:
     """Apply `answers` (by row) to `raw`, float32, shape `(n, width)`, which is not changed. Rows without an answer stay
     as they are."""
-    count, width = raw.shape
-    allowed: list[int | None] = [None] * count
-    wrong: dict[int, tuple[FailureKind, str]] = {}
     masked = {index: answer for index, answer in answers.items() if isinstance(answer, Masked)}
-    logits = raw
-    if masked:
-        packed = _packed(masked, count, width)
-        logits = _forbidden(packed, raw).add_(raw)
-        counts = np.bitwise_count(packed.view(np.uint32)).sum(axis=1)
-        for index in masked:
-            allowed[index] = int(counts[index])
-            if not allowed[index]:
-                wrong[index] = ("processor", NO_TOKEN)
     rewritten = {index: answer.logits for index, answer in answers.items() if isinstance(answer, Rewritten)}
-    logits = logits.clone() if rewritten and not masked else logits
+    steered = _masked(raw, masked) if masked else Steered(raw.clone() if rewritten else raw, [None] * len(raw), {})
     for index, given in rewritten.items():
-        if found := _fault(given, width):
-            wrong[index] = ("processor", found)
+        if found := _fault(given, raw.shape[1]):
+            steered.wrong[index] = ("processor", found)
         else:
-            logits[index] = _without_impossible(given).to(raw.device)
-            allowed[index] = int(torch.isfinite(logits[index]).sum())
-    return Steered(logits, allowed, wrong)
+            steered.logits[index] = _without_impossible(given).to(raw.device)
+            steered.allowed[index] = int(torch.isfinite(steered.logits[index]).sum())
+    return steered
+
+
+def _masked(raw: torch.Tensor, masked: Mapping[int, Masked]) -> Steered:
+    """The masks on logits of their own."""
+    packed = _packed(masked, len(raw), raw.shape[1])
+    counts = np.bitwise_count(packed.view(np.uint32)).sum(axis=1).tolist()  # of a signed int it counts the magnitude's
+    allowed = [counts[index] if index in masked else None for index in range(len(raw))]
+    wrong: dict[int, tuple[FailureKind, str]] = {
+        index: ("processor", NO_TOKEN) for index in masked if not counts[index]
+    }
+    return Steered(_forbidden(packed, raw).add_(raw), allowed, wrong)
 
 
 def _packed(masked: Mapping[int, Masked], count: int, width: int) -> Packed:
