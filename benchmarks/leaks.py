@@ -40,18 +40,17 @@ def requests(count: int, prompt: tuple[int, ...], part: int) -> Iterator[Request
         yield Request(name, name, (*prompt, 100 + number % 7), labels, ARMS[number % len(ARMS)], Sampling(4), "leaks")
 
 
-async def asked(deployment: Deployment, some: Iterator[Request]) -> int:
-    """How many were answered."""
+async def ask(deployment: Deployment, some: Iterator[Request]) -> None:
+    """Ask them all, `BATCH` at a time."""
     room = asyncio.Semaphore(BATCH)
 
-    async def one(request: Request) -> bool:
+    async def one(request: Request) -> None:
         async with room:
             answer = await deployment.generate(request)
         if not isinstance(answer, Completion):
             raise SystemExit(f"{request.id}: {answer.message}")
-        return True
 
-    return sum(await asyncio.gather(*map(one, some)))
+    await asyncio.gather(*map(one, some))
 
 
 def held() -> str:
@@ -74,10 +73,10 @@ async def watch(count: int) -> None:
         prompt = await deployment.tokenize("Is it? Say yes with its number, or no: ")
         names = ("requests", "own MiB", "workers MiB", "processes", "files", "threads", "shared")
         print("".join(name.rjust(WIDTH) for name in names))
-        done, began = 0, time.perf_counter()
+        began, each = time.perf_counter(), count // 10
         for part in range(10):
-            done += await asked(deployment, requests(count // 10, prompt, part))
-            print(f"{done:{WIDTH}}{held()}  {time.perf_counter() - began:6.0f} s", flush=True)
+            await ask(deployment, requests(each, prompt, part))
+            print(f"{(part + 1) * each:{WIDTH}}{held()}  {time.perf_counter() - began:6.0f} s", flush=True)
     print("ended".rjust(WIDTH) + held())
 
 
