@@ -93,7 +93,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def write(path: Path, manifest: Manifest) -> None:
+def write(path: Path, manifest: msgspec.Struct) -> None:
     """Write atomically."""
     draft = path.with_suffix(".tmp")
     draft.write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))

@@ -12,12 +12,14 @@ from harness.capacity.check import checked, hiding, waiting
 from harness.capacity.config import curve, decode
 from harness.capacity.model import Costs, Forward, Method, capacity, forward_of, steps, worker_share
 from harness.capacity.report import verdict
+from harness.capacity.run import run
 from harness.capacity.sources import mask_times
 from harness.capacity.sweep import Measure, Point, Sweep, arms
 from harness.capacity.sweep import sweep as measured
+from harness.config import composed
 from harness.deployment import DeploymentInfo
 from harness.deployments.embedded.config import Embedded
-from harness.errors import ConfigError, DeploymentError
+from harness.errors import ConfigError, DeploymentError, HarnessError
 from harness.request import Cost
 from tests.metrics_records import slims
 
@@ -220,3 +222,17 @@ def test_sequences_that_never_decode_all_at_once_are_no_measurement() -> None:
     config = Embedded(threads=1, prefill_chunk=1)
     with pytest.raises(DeploymentError, match="never decoded all at once"):
         measured(config, Measure(batches=(3,), tokens=2, turns=1), {"none": arms("reference", 1)["none"]})
+
+
+def test_what_is_given_is_read_before_anything_is_measured(tmp_path: Path) -> None:
+    """No forward curve is given, so one would be measured: here on a model that is not there."""
+    given = [f"masks={tmp_path}/none", f"folder={tmp_path}/out", "deployment.model=./no-such-model"]
+    with pytest.raises(ConfigError, match="no benchmark and no run"):
+        run(decode(composed("capacity", given)))
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    given = [f"folder={tmp_path}/file/out", "deployment.model=./no-such-model"]
+    with pytest.raises(HarnessError, match="could not be written"):
+        run(decode(composed("capacity", given)))

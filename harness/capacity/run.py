@@ -9,10 +9,10 @@ from harness.capacity.check import Check, checked, hiding, waiting
 from harness.capacity.config import CapacityConfig, curve
 from harness.capacity.model import Capacity, Costs, Forward, capacity
 from harness.capacity.report import markdown
-from harness.capacity.sources import Groups, mask_times, measured_masks
+from harness.capacity.sources import mask_times, measured_masks
 from harness.capacity.sweep import Sweep, arms, sweep
 from harness.deployments.embedded.config import Embedded
-from harness.report.files import write_text
+from harness.report.files import make_folder, write_json, write_text
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -29,11 +29,14 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def run(config: CapacityConfig) -> Found:
-    """Raises `HarnessError` for what is wrong with the set-up."""
-    measured = _measured(config) if config.forward is None or config.masks is None else None
+    """Raises `HarnessError` for what is wrong with the set-up, before anything is measured."""
+    make_folder(config.path)
+    given = mask_times(Path(config.masks)) if config.masks is not None else None
+    drawn = curve(config.forward) if config.forward is not None else None
+    measured = _measured(config) if drawn is None or given is None else None
     costs = _costs(config, measured)
-    forward = curve(config.forward) if config.forward is not None else _there(measured).forward()
-    masks = _masks(config, measured)
+    forward = drawn if drawn is not None else _there(measured).forward()
+    masks = given if given is not None else {config.measure.engine: measured_masks(_there(measured))}
     predict = config.batches, config.seed
     return Found(
         config=config,
@@ -50,8 +53,7 @@ def run(config: CapacityConfig) -> Found:
 def write(found: Found) -> Path:
     """`capacity.json` and `capacity.md`; returns the path of the second."""
     folder = found.config.path
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "capacity.json", msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+    write_json(folder / "capacity.json", found)
     write_text(folder / "capacity.md", markdown(found.capacities, found.checks, found.costs, found.sweep))
     return folder / "capacity.md"
 
@@ -74,12 +76,6 @@ def _costs(config: CapacityConfig, measured: Sweep | None) -> Costs:
     applied_s = apply_s(config.deployment, measured.info, max(measured.batches), config.seed)
     hidden = hiding(measured) if config.costs.hidden is None else config.costs.hidden
     return config.costs.over(waiting(measured, msgspec.structs.replace(costs, apply_s=applied_s, hidden=hidden)))
-
-
-def _masks(config: CapacityConfig, measured: Sweep | None) -> dict[str, Groups]:
-    if config.masks is not None:
-        return mask_times(Path(config.masks))
-    return {config.measure.engine: measured_masks(_there(measured))}
 
 
 def _there(measured: Sweep | None) -> Sweep:

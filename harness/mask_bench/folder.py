@@ -67,9 +67,7 @@ def open_folder(folder: Path, start: Start) -> int:
         manifests.git_state(), (*earlier, manifests.session(time.time())),
     )  # fmt: skip
     with writing(MANIFEST):
-        draft = file.with_suffix(".tmp")
-        draft.write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
-        draft.replace(file)
+        manifests.write(file, manifest)
     return len(earlier)
 
 

@@ -14,7 +14,7 @@ from harness.mask_bench.folder import read_manifest, read_rows
 from harness.mask_bench.grids import Grid
 from harness.mask_bench.instances import digest, read
 from harness.mask_bench.numbers import MaskSummary, summarise
-from harness.report.files import write_text
+from harness.report.files import write_json, write_text
 from harness.report.markdown import text as marked
 
 TITLE = "Mask engines"
@@ -43,7 +43,7 @@ def write(folder: Path) -> Paths:
         f"{name} {one.version} (set up in {one.setup_s:.1f} s)" for name, one in manifest.engines.items()
     )
     shown, said = texts.grids(summary), texts.lead(summary)
-    write_text(folder / "summary.json", msgspec.json.format(msgspec.json.encode(summary), indent=1).decode())
+    write_json(folder / "summary.json", summary)
     write_text(folder / "masks.md", markdown(said, versions, shown))
     write_text(folder / "masks.html", page.render(TITLE, versions, said, summary, shown))
     return Paths(folder / "masks.html", summary, terminal(said, shown))

@@ -14,7 +14,7 @@ from harness.metrics.summarise import summarise
 from harness.metrics.summary import Summary
 from harness.metrics.targets import Targets
 from harness.report import alike, goodput, html, markdown, tokens
-from harness.report.files import make_folder, write_text
+from harness.report.files import make_folder, write_json, write_text
 from harness.report.harvest import Harvest
 from harness.report.html import Page
 from harness.report.page import task_page
@@ -62,7 +62,7 @@ def write_comparison(run_folders: Sequence[Path], out: Path, targets: Targets | 
     shown = show_examples(sources, summary, harvest, texts, EXAMPLE_BYTES)
     title = f"{task}: {' against '.join(source.name for source in sources.all)}"
     page = task_page(title, deployment, summary, harvest.reasons, texts, shown, _set_ups(sources, manifests))
-    write_text(out / "comparison.json", msgspec.json.format(msgspec.json.encode(summary), indent=1).decode())
+    write_json(out / "comparison.json", summary)
     write_text(out / "comparison.md", markdown.render([page], title))
     write_text(out / "comparison.html", html.render(Page(title, deployment, (page,))))
     return Comparison(summary, out / "comparison.html")

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from harness.folder import writing
 
 AGAIN = "make room, or name a folder that may be written, and repeat the command: reports are made from records alone"
@@ -28,6 +30,11 @@ def write_text(path: Path, content: str) -> None:
     """Write a file whole or not at all."""
     with drafted(path) as draft:
         draft.write_text(content, encoding="utf-8")
+
+
+def write_json(path: Path, value: msgspec.Struct) -> None:
+    """Write a value as JSON that people can read, whole or not at all."""
+    write_text(path, msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
 
 
 def make_folder(path: Path) -> None:

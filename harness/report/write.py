@@ -11,7 +11,7 @@ import msgspec
 from harness.metrics.summary import Summary
 from harness.metrics.targets import Targets
 from harness.report import html, markdown, numbers
-from harness.report.files import make_folder, write_text
+from harness.report.files import make_folder, write_json, write_text
 from harness.report.html import Page
 from harness.report.page import TaskPage
 from harness.report.run_page import Made, read_run
@@ -56,7 +56,7 @@ def write_combined(run_folders: Sequence[Path], out: Path) -> Path:
 def _write_run(folder: Path, made: Made) -> ReportPaths:
     names = ("summary.json", "records.parquet", "report.md", "report.html")
     paths = ReportPaths(made.summary, *(folder / name for name in names))
-    write_text(paths.json, msgspec.json.format(msgspec.json.encode(made.summary), indent=1).decode())
+    write_json(paths.json, made.summary)
     write_text(paths.markdown, markdown.render([made.page], made.page.title))
     write_text(paths.html, html.render(Page(made.page.title, made.page.subtitle, (made.page,))))
     return paths
